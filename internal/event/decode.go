@@ -1,0 +1,3 @@
+package event
+
+// Decoder, mapping, hashing: see the package's other files.

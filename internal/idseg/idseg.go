@@ -1,0 +1,2 @@
+// Package idseg is the format of id segments.
+package idseg
