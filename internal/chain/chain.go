@@ -15,7 +15,11 @@ package chain
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"iter"
+	"strconv"
+	"strings"
 
 	"github.com/togodb/togo/internal/objstore"
 )
@@ -23,15 +27,37 @@ import (
 // Position numbers the records of a chain from 1; 0 is the empty chain.
 type Position uint64
 
+// positionDigits is what the largest uint64 has.
+const positionDigits = 20
+
 // String is the position with 20 digits, as it stands in object keys, so that
 // keys sort by position.
-func (p Position) String() string { return fmt.Sprintf("%020d", uint64(p)) }
+func (p Position) String() string { return fmt.Sprintf("%0*d", positionDigits, uint64(p)) }
 
-// Log is one chain: the objects <prefix>/<position>.
+// ParsePosition reads what String wrote, and nothing else.
+func ParsePosition(s string) (Position, error) {
+	n, err := strconv.ParseUint(s, 10, 64)
+	if err != nil || len(s) != positionDigits {
+		return 0, fmt.Errorf("chain: %q is no position", s)
+	}
+	return Position(n), nil
+}
+
+// Log is one chain: the objects <prefix>/<position>. It holds no state, so any
+// number of goroutines may use it.
 type Log struct {
 	Store  objstore.Store
 	Prefix string // without a slash at its end
+
+	// Backoff is the pause between tries; its zero value is the default.
+	Backoff Backoff
+	// OnRetry, if set, is told of each try of an Append that did not settle its
+	// position, before the pause: attempt counts from 1.
+	OnRetry func(p Position, attempt int, err error)
 }
+
+// Key is the object of a position.
+func (l *Log) Key(p Position) string { return l.Prefix + "/" + p.String() }
 
 // Outcome says what a settled position holds after an Append.
 type Outcome struct {
@@ -42,14 +68,107 @@ type Outcome struct {
 // Append puts body at p until the position is settled. isOurs says whether the
 // record found at p is the one of this call (its nonce is ours). It returns an
 // error only if ctx ended while the position was unsettled: then the write may
-// still land, and nothing that the record names may be deleted.
+// still land, and nothing that the record names may be deleted. (The one other
+// error, for a key that no store takes, comes before anything is sent.)
 //
 // Append tries again without end but with back-off (Backoff) until ctx ends.
+// The caller has read every record below p.
 func (l *Log) Append(ctx context.Context, p Position, body []byte, isOurs func(found []byte) bool) (Outcome, error) {
-	panic("chain: not built")
+	if p == 0 {
+		panic("chain: append at position 0 of " + l.Prefix)
+	}
+	key := l.Key(p)
+	if err := objstore.ValidateKey(key); err != nil {
+		return Outcome{}, fmt.Errorf("append to chain: %w", err)
+	}
+	for attempt := 1; ; attempt++ {
+		outcome, err := l.try(ctx, key, body, isOurs)
+		if err == nil {
+			return outcome, nil
+		}
+		if ctx.Err() == nil && l.OnRetry != nil {
+			l.OnRetry(p, attempt, err)
+		}
+		if pause := l.Backoff.wait(ctx, attempt); pause != nil {
+			return Outcome{}, fmt.Errorf("append at %s, attempt %d: %w; the position is not settled: %w", key, attempt, err, pause)
+		}
+	}
+}
+
+// try is one write and, if an object was there before it, the look at that
+// object. Any error leaves the position unsettled.
+func (l *Log) try(ctx context.Context, key string, body []byte, isOurs func([]byte) bool) (Outcome, error) {
+	err := l.Store.PutIfAbsent(ctx, key, body)
+	if err == nil {
+		return Outcome{Won: true, Body: body}, nil
+	}
+	if !errors.Is(err, objstore.ErrExists) {
+		return Outcome{}, err
+	}
+	found, err := l.Store.Get(ctx, key)
+	if err != nil {
+		// Even ErrNotFound: what was there a moment ago says nothing of what
+		// will be there, so the next try writes again.
+		return Outcome{}, fmt.Errorf("read the record that is there: %w", err)
+	}
+	return Outcome{Won: isOurs(found), Body: found}, nil
 }
 
 // Read returns the record at p; objstore.ErrNotFound if there is none (yet).
 func (l *Log) Read(ctx context.Context, p Position) ([]byte, error) {
-	panic("chain: not built")
+	body, err := l.Store.Get(ctx, l.Key(p))
+	if err != nil {
+		return nil, fmt.Errorf("read record %d of %s: %w", uint64(p), l.Prefix, err)
+	}
+	return body, nil
+}
+
+// Entry is a record with its position.
+type Entry struct {
+	Position Position
+	Body     []byte
+}
+
+// Follow yields the records behind `after` in order, and ends without an error
+// at the first position that has none yet. A caller that wants more calls
+// it again from the last position that it got.
+func (l *Log) Follow(ctx context.Context, after Position) iter.Seq2[Entry, error] {
+	return func(yield func(Entry, error) bool) {
+		for p := after + 1; ; p++ {
+			body, err := l.Read(ctx, p)
+			if errors.Is(err, objstore.ErrNotFound) {
+				return
+			}
+			if err != nil {
+				yield(Entry{}, err)
+				return
+			}
+			if !yield(Entry{Position: p, Body: body}, nil) {
+				return
+			}
+		}
+	}
+}
+
+// Head is the last position that has a record, found by going on from a
+// position that is known to have one (or 0). By the time it returns, the chain
+// may have grown.
+func (l *Log) Head(ctx context.Context, from Position) (Position, error) {
+	head := from
+	for entry, err := range l.Follow(ctx, from) {
+		if err != nil {
+			return head, err
+		}
+		head = entry.Position
+	}
+	return head, nil
+}
+
+// PositionOf is the position that a listed key has in this chain.
+func (l *Log) PositionOf(key string) (Position, error) {
+	rest, ok := strings.CutPrefix(key, l.Prefix+"/")
+	if !ok {
+		return 0, fmt.Errorf("chain: key %q is not under %s", key, l.Prefix)
+	}
+	return ParsePosition(rest)
 }

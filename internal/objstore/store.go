@@ -34,6 +34,12 @@ var (
 	ErrConflict = errors.New("conflicting write under way")
 	// ErrRange: the asked range begins behind the object's end (416).
 	ErrRange = errors.New("range not satisfiable")
+	// ErrUnavailable: the store asks to come back later (503, 429, SlowDown). For
+	// a write it is as ambiguous as a time-out.
+	ErrUnavailable = errors.New("store unavailable")
+	// ErrInvalidKey: the key breaks the fourth promise; nothing was sent or
+	// applied, and nothing will be.
+	ErrInvalidKey = errors.New("invalid object key")
 )
 
 // Object is one entry of a listing.
