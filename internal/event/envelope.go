@@ -33,6 +33,7 @@ type Item struct {
 	Origin    Origin
 	SkipTo    int64  // KindSkipped only
 	Reason    Reason // KindDead only
+	Detail    string // KindDead only: what was wrong, for people; at most MaxDetail bytes
 	Format    PayloadFormat
 	Payload   []byte
 }

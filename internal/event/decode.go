@@ -1,3 +1,0 @@
-package event
-
-// Decoder, mapping, hashing: see the package's other files.
