@@ -21,16 +21,16 @@ var ErrCatchUp = errors.New("dedup: id segment not found, catch up with the shar
 type Verdict uint8
 
 const (
-	// New: stored nowhere and not pending. Accept it, or leave it; it is not
+	// VerdictNew: stored nowhere and not pending. Accept it, or leave it; it is not
 	// pending until Accept.
-	New Verdict = iota + 1
-	// Duplicate: stored or pending with the same payload hash.
-	Duplicate
-	// Conflict: stored or pending with another payload hash.
-	Conflict
-	// Wait: nobody knows before some Loads are done. Check again after each
+	VerdictNew Verdict = iota + 1
+	// VerdictDuplicate: stored or pending with the same payload hash.
+	VerdictDuplicate
+	// VerdictConflict: stored or pending with another payload hash.
+	VerdictConflict
+	// VerdictWait: nobody knows before some Loads are done. Check again after each
 	// Loaded; two rounds of loads settle it unless segments are added meanwhile.
-	Wait
+	VerdictWait
 )
 
 func (v Verdict) String() string {
