@@ -102,25 +102,26 @@ func (ix *Index) DropBelow(floor int64) { panic("dedup: not built") }
 
 // Check gives the verdict on an identity: pending ids first, then resident
 // tables, then the filters of the bucket's segments. A bucket without live
-// segments holds no ids. A verdict other than Wait is given once: keep it (and
-// Accept at once when New), because what it rests on may be paged out afterwards.
-// Every id that was told to Wait must be checked until it has a verdict.
+// segments holds no ids. It changes nothing but what is paged in and wanted. After VerdictWait,
+// check again when loads are done; what the loads told about the id is kept until Accept or
+// Forget, so that the ids of one record can all be checked, wait together, and
+// be accepted together, however small the budget.
 func (ix *Index) Check(tenant event.TenantID, bucket int64, id event.Hash, payload uint32) Verdict {
 	panic("dedup: not built")
 }
 
-// Prefetch asks for the loads that a later Check of the identity needs, so that
-// the ids of a parked record wait once, together. It tells whether Check would
-// have to wait.
-func (ix *Index) Prefetch(tenant event.TenantID, bucket int64, id event.Hash) (waits bool) {
+// Accept makes an identity pending that Check called new, with no other call
+// between than Checks, Accepts and Forgets. From then on, and until its commit
+// is confirmed, it is known whatever is paged out. An identity that is pending
+// already is not accepted: the answer is then VerdictDuplicate or
+// VerdictConflict, else VerdictNew.
+func (ix *Index) Accept(bucket int64, id event.Hash, payload uint32) Verdict {
 	panic("dedup: not built")
 }
 
-// Accept makes an identity pending that Check just called New. From then on, and
-// until its commit is confirmed, it is known whatever is paged out.
-func (ix *Index) Accept(tenant event.TenantID, bucket int64, id event.Hash, payload uint32) {
-	panic("dedup: not built")
-}
+// Forget lets go of what is kept for an identity that waited and will not be
+// accepted: a duplicate or conflict. It is a no-op for others.
+func (ix *Index) Forget(bucket int64, id event.Hash) { panic("dedup: not built") }
 
 // Confirm says that the commit that stores the entries (all of them pending) in
 // the segment ref is confirmed by the log. It makes the segment known: no
