@@ -4,12 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
-	"github.com/twmb/franz-go/pkg/kgo"
-	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
 // Range is a partition's log: the offsets [Start, End).
@@ -85,14 +82,14 @@ func (c *Client) Check(ctx context.Context, topic string, partition int32, pos P
 	if err != nil {
 		return Range{}, err
 	}
-	r, ok := ranges[partition]
-	if !ok {
-		return Range{}, fmt.Errorf("kafka: %s has no partition %d", topic, partition)
-	}
-	return r, c.checkWithin(ctx, topic, partition, pos, r)
+	return ranges[partition], c.startable(ctx, topic, partition, pos, ranges)
 }
 
-func (c *Client) checkWithin(ctx context.Context, topic string, partition int32, pos Position, r Range) error {
+func (c *Client) startable(ctx context.Context, topic string, partition int32, pos Position, ranges map[int32]Range) error {
+	r, ok := ranges[partition]
+	if !ok {
+		return fmt.Errorf("kafka: %s has no partition %d", topic, partition)
+	}
 	if pos.LeaderEpoch >= 0 && pos.Offset > r.Start {
 		end, err := c.EpochEnd(ctx, topic, partition, pos.LeaderEpoch)
 		if err != nil {
@@ -142,11 +139,3 @@ func (c *Client) Committed(ctx context.Context, group, topic string) (map[int32]
 	}
 	return offsets, nil
 }
-
-// retryPause is how long a background check waits after brokers failed to answer.
-const retryPause = 500 * time.Millisecond
-
-var (
-	_ = kmsg.NewMetadataRequest
-	_ kgo.Opt
-)

@@ -1,0 +1,111 @@
+package kafka
+
+import (
+	"context"
+	"errors"
+
+	"github.com/togodb/togo/internal/event"
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kgo"
+)
+
+// Record is one Kafka record.
+type Record = kgo.Record
+
+// Header is a header of a Record.
+type Header = kgo.RecordHeader
+
+// IsControl reports whether the record is a transaction marker: an offset that
+// holds no event. Readers and consumers return them, so that every offset is seen.
+func IsControl(r *Record) bool { return r.Attrs.IsControl() }
+
+// Batch is what one Poll brought of one partition: records in offset order, or an
+// error that ends the partition's reading until it is added (or assigned) again.
+type Batch struct {
+	Topic     string
+	Source    event.Source
+	Partition int32
+	Records   []*Record
+	// Next is where reading goes on. Offsets below it that came in no Batch hold
+	// nothing that will ever be read.
+	Next int64
+	// End is the end of what can be read now: of the last settled transaction.
+	End           int64
+	HighWatermark int64 // end of the log
+	LogStart      int64
+	// Err is *OutOfRangeError, *HistoryCutError, *TopicGoneError, or what else
+	// the brokers refuse for good; a Batch with it has no records.
+	Err error
+}
+
+func newBatch(src event.Source, topic string, p *kgo.FetchPartition) Batch {
+	return Batch{
+		Topic:         topic,
+		Source:        src,
+		Partition:     p.Partition,
+		Records:       p.Records,
+		Next:          p.Records[len(p.Records)-1].Offset + 1,
+		End:           p.LastStableOffset,
+		HighWatermark: p.HighWatermark,
+		LogStart:      p.LogStartOffset,
+	}
+}
+
+func (b *Batch) nextPosition() Position {
+	return Position{Offset: b.Next, LeaderEpoch: b.Records[len(b.Records)-1].LeaderEpoch}
+}
+
+// isTyped reports whether err is one that waiting does not mend.
+func isTyped(err error) bool {
+	var oor *OutOfRangeError
+	var cut *HistoryCutError
+	var gone *TopicGoneError
+	return errors.As(err, &oor) || errors.As(err, &cut) || errors.As(err, &gone)
+}
+
+// logs describes the topic and the log of each of its partitions.
+func (c *Client) logs(ctx context.Context, topic string) (TopicInfo, map[int32]Range, error) {
+	info, err := c.Topic(ctx, topic)
+	if err != nil {
+		return TopicInfo{}, nil, err
+	}
+	ranges, err := c.Offsets(ctx, topic)
+	return info, ranges, err
+}
+
+// explain turns an error of a fetch at pos into one of ours; nil: it passes.
+func (c *Client) explain(ctx context.Context, info TopicInfo, partition int32, pos Position, err error) error {
+	var loss *kgo.ErrDataLoss
+	switch {
+	case isTyped(err):
+		return err
+	case errors.As(err, &loss):
+		return &HistoryCutError{Topic: info.Name, Partition: partition, Asked: loss.ConsumedTo,
+			LeaderEpoch: loss.ConsumedToEpoch, EpochEnd: loss.ResetTo}
+	case errors.Is(err, kerr.UnknownTopicID), errors.Is(err, kerr.UnknownTopicOrPartition),
+		errors.Is(err, kerr.InconsistentTopicID):
+		now, err := c.Topic(ctx, info.Name)
+		switch {
+		case errors.Is(err, ErrTopicMissing):
+			return &TopicGoneError{Topic: info.Name, ID: info.ID}
+		case err == nil && now.ID != info.ID:
+			return &TopicGoneError{Topic: info.Name, ID: info.ID, Recreated: now.ID}
+		}
+		return nil
+	case errors.Is(err, kerr.OffsetOutOfRange):
+		r, checked := c.Check(ctx, info.Name, partition, pos)
+		if isTyped(checked) {
+			return checked
+		}
+		if checked == nil && pos.Offset <= r.End {
+			// Out of range a moment ago and within it now: the log was cut and has
+			// grown over the position since.
+			return &HistoryCutError{Topic: info.Name, Partition: partition, Asked: pos.Offset,
+				LeaderEpoch: pos.LeaderEpoch, EpochEnd: -1}
+		}
+		return &OutOfRangeError{Topic: info.Name, Partition: partition, Start: -1, End: -1, Asked: pos.Offset}
+	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded), kerr.IsRetriable(err):
+		return nil
+	}
+	return err
+}
