@@ -1,19 +1,157 @@
 package jsonscan
 
+import "bytes"
+
 // Value is what Paths found. Raw is as in Token.
 type Value struct {
-	Kind  Kind // 0: not in the document; Object and EmptyObject both come as Object
+	Kind  Kind // 0: not in the document; an object, also an empty one, comes as Object
 	Flags Flag
-	Raw   []byte
+	Raw   []byte // of an Object nil
 }
 
 // Paths finds the values at a few paths of a document and validates the rest. It is
 // not safe for concurrent use.
-type Paths struct{}
+type Paths struct {
+	root    *node
+	paths   int
+	scratch []byte // a key without its escapes
+}
 
-// NewPaths prepares a reader of the paths, each a list of keys from the document's object.
-func NewPaths(paths ...[]string) *Paths { panic("to be filled") }
+// node is a key that some path goes through.
+type node struct {
+	key     string
+	lengths uint64 // a bit for each length (mod 64) of next's keys
+	next    []*node
+	ends    []int // paths that end here
+	under   []int // paths that end here or below
+}
 
-// Find reads doc. The value of path i is found at values[i], which must be as long as
-// the paths.
-func (p *Paths) Find(doc []byte, values []Value) error { panic("to be filled") }
+// NewPaths prepares a reader of the paths, each a list of one or more keys from the
+// document's object.
+func NewPaths(paths ...[]string) *Paths {
+	p := &Paths{root: &node{}, paths: len(paths)}
+	for i, path := range paths {
+		n := p.root
+		for _, key := range path {
+			n = n.child(key)
+			n.under = append(n.under, i)
+		}
+		n.ends = append(n.ends, i)
+	}
+	return p
+}
+
+func (n *node) child(key string) *node {
+	for _, c := range n.next {
+		if c.key == key {
+			return c
+		}
+	}
+	c := &node{key: key}
+	n.next = append(n.next, c)
+	n.lengths |= 1 << (len(key) & 63)
+	return c
+}
+
+// Clone returns a reader of the same paths for another goroutine.
+func (p *Paths) Clone() *Paths { return &Paths{root: p.root, paths: p.paths} }
+
+// Find reads doc. The value of path i is found at values[i]; values must be as long as
+// the list of paths was. After an error all values are empty.
+func (p *Paths) Find(doc []byte, values []Value) error {
+	values = values[:p.paths]
+	clear(values)
+	s := scanner{doc: doc}
+	i := s.open()
+	if i != failed {
+		i = p.object(&s, p.root, values, i, 1)
+	}
+	if i != failed {
+		s.close(i)
+	}
+	if s.err != nil {
+		clear(values)
+	}
+	return s.err
+}
+
+// object reads an object that lies depth deep and holds keys of n, from the byte after
+// its brace to the byte after its end.
+func (p *Paths) object(s *scanner, n *node, values []Value, i, depth int) int {
+	doc := s.doc
+	if i = space(doc, i); at(doc, i) == '}' {
+		return i + 1
+	}
+	for {
+		end, value, flags := s.key(i)
+		if end == failed {
+			return failed
+		}
+		key := doc[i+1 : end]
+		if flags != 0 {
+			p.scratch = AppendUnescaped(p.scratch[:0], key)
+			key = p.scratch
+		}
+		if c := n.find(key); c != nil {
+			i = p.value(s, c, values, value, depth)
+		} else {
+			i, _, _ = s.skip(value, depth)
+		}
+		if i == failed {
+			return failed
+		}
+		i = space(doc, i)
+		switch at(doc, i) {
+		case ',':
+			i = space(doc, i+1)
+		case '}':
+			return i + 1
+		default:
+			return s.fail(i, "expected a comma or the object's end")
+		}
+	}
+}
+
+func (n *node) find(key []byte) *node {
+	if n.lengths>>(len(key)&63)&1 == 0 {
+		return nil
+	}
+	for _, c := range n.next {
+		if len(c.key) == len(key) && bytes.Equal([]byte(c.key), key) {
+			return c
+		}
+	}
+	return nil
+}
+
+// value reads the value of n's key at i. What an earlier equal key gave is forgotten.
+func (p *Paths) value(s *scanner, n *node, values []Value, i, depth int) int {
+	for _, path := range n.under {
+		values[path] = Value{}
+	}
+	var v Value
+	var end int
+	if at(s.doc, i) == '{' && len(n.next) > 0 {
+		if depth == MaxDepth {
+			return s.tooDeep()
+		}
+		v.Kind = Object
+		end = p.object(s, n, values, i+1, depth+1)
+	} else {
+		end, v.Kind, v.Flags = s.skip(i, depth)
+	}
+	if end == failed {
+		return failed
+	}
+	switch v.Kind {
+	case Object:
+	case String:
+		v.Raw = s.doc[i+1 : end-1]
+	default:
+		v.Raw = s.doc[i:end]
+	}
+	for _, path := range n.ends {
+		values[path] = v
+	}
+	return end
+}

@@ -1,23 +1,188 @@
 package jsonscan
 
-type keyTable struct{}
+import "bytes"
+
+// keepTokens bounds the tokens that a tape keeps for the next document, so that one
+// huge document does not hold its memory for ever: 1.5 MiB.
+const keepTokens = 1 << 16
 
 // Parse reads doc, which must stay unchanged as long as the tape is used. After an
 // error the tape is empty.
-func (t *Tape) Parse(doc []byte) error { panic("to be filled") }
+func (t *Tape) Parse(doc []byte) error {
+	if cap(t.Tokens) > keepTokens {
+		t.Tokens, t.tables, t.keys = nil, nil, nil
+	}
+	t.Tokens, t.keys = t.Tokens[:0], t.keys[:0]
+	t.RepeatedKeys, t.LoneSurrogates = false, false
+	t.doc = doc
+	s := scanner{doc: doc}
+	i := s.open()
+	if i != failed {
+		i = t.object(&s, i, 1)
+	}
+	if i != failed {
+		i = s.close(i)
+	}
+	if i == failed {
+		t.Tokens = t.Tokens[:0]
+		t.RepeatedKeys, t.LoneSurrogates = false, false
+	}
+	return s.err
+}
 
-// Key is the unescaped key of token i.
-func (t *Tape) Key(i int) []byte { panic("to be filled") }
+// object reads an object that lies depth deep, from the byte after its brace to the
+// byte after its end.
+func (t *Tape) object(s *scanner, i, depth int) int {
+	doc := s.doc
+	if i = space(doc, i); at(doc, i) == '}' {
+		return i + 1
+	}
+	seen := siblings{first: uint32(len(t.Tokens)), depth: depth}
+	for {
+		end, value, keyFlags := s.key(i)
+		if end == failed {
+			return failed
+		}
+		tok := Token{keyStart: uint32(i + 1), keyEnd: uint32(end)}
+		if keyFlags != 0 {
+			t.escapedKey(&tok, doc[i+1:end], keyFlags)
+		}
+		t.repeated(&seen, t.key(&tok))
+		if i = t.value(s, tok, value, depth); i == failed {
+			return failed
+		}
+		i = space(doc, i)
+		switch at(doc, i) {
+		case ',':
+			i = space(doc, i+1)
+		case '}':
+			return i + 1
+		default:
+			return s.fail(i, "expected a comma or the object's end")
+		}
+	}
+}
+
+// value reads the value at i and writes its tokens; tok holds the key already.
+func (t *Tape) value(s *scanner, tok Token, i, depth int) int {
+	index := len(t.Tokens)
+	tok.Next = uint32(index + 1)
+	tok.start = uint32(i)
+	switch c := at(s.doc, i); c {
+	case '"':
+		end, flags := s.str(i + 1)
+		if end == failed {
+			return failed
+		}
+		tok.Kind, tok.start, tok.end = String, uint32(i+1), uint32(end)
+		tok.Flags |= flags
+		i = end + 1
+	case '{':
+		if depth == MaxDepth {
+			return s.tooDeep()
+		}
+		if end := space(s.doc, i+1); at(s.doc, end) != '}' {
+			return t.inner(s, tok, end, depth)
+		} else {
+			i = end + 1
+		}
+		tok.Kind, tok.end = EmptyObject, uint32(i)
+	default:
+		end, kind, flags := s.skip(i, depth)
+		if end == failed {
+			return failed
+		}
+		tok.Kind, tok.end = kind, uint32(end)
+		tok.Flags |= flags
+		i = end
+	}
+	if tok.Has(LoneSurrogate) {
+		t.LoneSurrogates = true
+	}
+	t.Tokens = append(t.Tokens, tok)
+	return i
+}
+
+// inner reads an object with members inside another.
+func (t *Tape) inner(s *scanner, tok Token, i, depth int) int {
+	index := len(t.Tokens)
+	tok.Kind = Object
+	t.Tokens = append(t.Tokens, tok)
+	if i = t.object(s, i, depth+1); i == failed {
+		return failed
+	}
+	next := uint32(len(t.Tokens) + 1)
+	t.Tokens = append(t.Tokens, Token{Kind: End, Next: next})
+	t.Tokens[index].Next = next
+	return i
+}
+
+func (t *Tape) escapedKey(tok *Token, raw []byte, flags Flag) {
+	tok.Flags = KeyEscaped
+	if flags&LoneSurrogate != 0 {
+		tok.Flags |= KeyLoneSurrogate
+		t.LoneSurrogates = true
+	}
+	tok.keyStart = uint32(len(t.keys))
+	t.keys = AppendUnescaped(t.keys, raw)
+	tok.keyEnd = uint32(len(t.keys))
+}
+
+func (t *Tape) key(tok *Token) []byte {
+	if tok.Has(KeyEscaped) {
+		return t.keys[tok.keyStart:tok.keyEnd]
+	}
+	return t.doc[tok.keyStart:tok.keyEnd]
+}
+
+// Key is the unescaped key of token i; of an End it is empty. It is valid until the
+// next Parse.
+func (t *Tape) Key(i int) []byte { return t.key(&t.Tokens[i]) }
 
 // Raw is the text of the value of token i, as its Kind says; part of the document.
-func (t *Tape) Raw(i int) []byte { panic("to be filled") }
+func (t *Tape) Raw(i int) []byte { return t.doc[t.Tokens[i].start:t.Tokens[i].end] }
 
 // AppendString appends the unescaped text of token i, a String.
-func (t *Tape) AppendString(dst []byte, i int) []byte { panic("to be filled") }
+func (t *Tape) AppendString(dst []byte, i int) []byte {
+	if !t.Tokens[i].Has(Escaped) {
+		return append(dst, t.Raw(i)...)
+	}
+	return AppendUnescaped(dst, t.Raw(i))
+}
 
-// Each calls f for every leaf that counts, in the order of the text.
-func (t *Tape) Each(f func(Leaf) error) error { panic("to be filled") }
-
-// AppendUnescaped appends the text of a string whose escapes are untouched (Raw of a
-// String); half a surrogate pair becomes U+FFFD.
-func AppendUnescaped(dst, raw []byte) []byte { panic("to be filled") }
+// Each calls f for every leaf that counts, in the order of the text, and stops at its
+// first error.
+func (t *Tape) Each(f func(Leaf) error) error {
+	var path [][]byte
+	dotted := 0 // keys of path with a dot
+	dot := func(key []byte) int {
+		if bytes.IndexByte(key, '.') >= 0 {
+			return 1
+		}
+		return 0
+	}
+	for i := 0; i < len(t.Tokens); {
+		tok := &t.Tokens[i]
+		switch {
+		case tok.Kind == End:
+			last := len(path) - 1
+			dotted -= dot(path[last])
+			path = path[:last]
+			i++
+		case tok.Has(Dropped):
+			i = int(tok.Next)
+		case tok.Kind == Object:
+			path = append(path, t.Key(i))
+			dotted += dot(t.Key(i))
+			i++
+		default:
+			key := t.Key(i)
+			leaf := Leaf{Path: append(path, key), DottedKey: dotted+dot(key) > 0, Kind: tok.Kind, Flags: tok.Flags, Raw: t.Raw(i)}
+			if err := f(leaf); err != nil {
+				return err
+			}
+			i++
+		}
+	}
+	return nil
+}
