@@ -1,0 +1,111 @@
+// Package kafkatest gives tests a Kafka cluster in memory.
+package kafkatest
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"testing"
+
+	"github.com/togodb/togo/internal/kafka"
+	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kgo"
+)
+
+// Cluster is a Kafka cluster in memory that ends with its test.
+type Cluster struct {
+	*kfake.Cluster // for faults, leaders and the like
+	t              testing.TB
+}
+
+// New starts a cluster of one broker.
+func New(t testing.TB, opts ...kfake.Opt) *Cluster {
+	t.Helper()
+	c, err := kfake.NewCluster(append([]kfake.Opt{kfake.NumBrokers(1), kfake.ClusterID("test")}, opts...)...)
+	if err != nil {
+		t.Fatalf("start a cluster: %v", err)
+	}
+	t.Cleanup(c.Close)
+	return &Cluster{Cluster: c, t: t}
+}
+
+// Config reaches the cluster.
+func (c *Cluster) Config() kafka.ClusterConfig {
+	return kafka.ClusterConfig{Brokers: c.ListenAddrs()}
+}
+
+// Client connects, until the test ends.
+func (c *Cluster) Client() *kafka.Client {
+	c.t.Helper()
+	cl, err := kafka.Connect(context.Background(), c.Config(), Quiet(), nil)
+	if err != nil {
+		c.t.Fatalf("connect: %v", err)
+	}
+	c.t.Cleanup(cl.Close)
+	return cl
+}
+
+// Topic creates a topic.
+func (c *Cluster) Topic(name string, partitions int32, configs map[string]string) {
+	c.t.Helper()
+	if err := c.CreateTopic(name, partitions, configs); err != nil {
+		c.t.Fatalf("create topic %s: %v", name, err)
+	}
+}
+
+// Produce writes records, each to the partition that it names.
+func (c *Cluster) Produce(records ...*kafka.Record) {
+	c.t.Helper()
+	cl := c.raw()
+	defer cl.Close()
+	if err := cl.ProduceSync(context.Background(), records...).FirstErr(); err != nil {
+		c.t.Fatalf("produce: %v", err)
+	}
+}
+
+// Values writes values to a partition.
+func (c *Cluster) Values(topic string, partition int32, values ...string) {
+	c.t.Helper()
+	records := make([]*kafka.Record, len(values))
+	for i, v := range values {
+		records[i] = &kafka.Record{Topic: topic, Partition: partition, Value: []byte(v)}
+	}
+	c.Produce(records...)
+}
+
+// Transaction writes values to a partition and commits or aborts them.
+func (c *Cluster) Transaction(commit bool, topic string, partition int32, values ...string) {
+	c.t.Helper()
+	ctx := context.Background()
+	cl := c.raw(kgo.TransactionalID("kafkatest"))
+	defer cl.Close()
+	if err := cl.BeginTransaction(); err != nil {
+		c.t.Fatalf("begin a transaction: %v", err)
+	}
+	for _, v := range values {
+		r := &kafka.Record{Topic: topic, Partition: partition, Value: []byte(v)}
+		if err := cl.ProduceSync(ctx, r).FirstErr(); err != nil {
+			c.t.Fatalf("produce: %v", err)
+		}
+	}
+	if err := cl.EndTransaction(ctx, kgo.TransactionEndTry(commit)); err != nil {
+		c.t.Fatalf("end a transaction: %v", err)
+	}
+}
+
+func (c *Cluster) raw(opts ...kgo.Opt) *kgo.Client {
+	c.t.Helper()
+	opts = append([]kgo.Opt{
+		kgo.SeedBrokers(c.ListenAddrs()...),
+		kgo.RecordPartitioner(kgo.ManualPartitioner()),
+		kgo.ProducerBatchMaxBytes(64 << 20),
+	}, opts...)
+	cl, err := kgo.NewClient(opts...)
+	if err != nil {
+		c.t.Fatalf("make a client: %v", err)
+	}
+	return cl
+}
+
+// Quiet is a logger that says nothing.
+func Quiet() *slog.Logger { return slog.New(slog.NewTextHandler(io.Discard, nil)) }
