@@ -98,13 +98,15 @@ type Fault struct {
 	// held. Set it before first use. Simulations draw faults with it.
 	Decide func(Call) *Rule
 
-	inner   Store
-	mu      sync.Mutex
-	rules   []*Rule      // guarded by mu, as the rest
-	count   map[Op]int   // operations so far, by kind
-	ops     int          // operations so far
-	crashed bool         // from a crash to Restart
-	late    []*LateWrite // not landed yet, oldest first
+	inner       Store
+	mu          sync.Mutex
+	rules       []*Rule      // guarded by mu, as the rest
+	count       map[Op]int   // operations so far, by kind
+	ops         int          // operations so far
+	crashAt     int          // the operation that CrashAt chose; 0: none
+	crashEffect Effect       // how it crashes
+	crashed     bool         // from a crash to Restart
+	late        []*LateWrite // not landed yet, oldest first
 }
 
 // LateWrite is a write that was reported failed and has not been applied yet.
@@ -150,13 +152,15 @@ func (f *Fault) Clear() {
 	f.rules = nil
 }
 
-// CrashAt makes the k-th operation from now (from 1) crash, applied first or not.
+// CrashAt makes the k-th operation from now (from 1) crash, applied first or not,
+// whatever rule it would meet.
 func (f *Fault) CrashAt(k int, applied bool) {
-	effect := CrashBefore
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.crashAt, f.crashEffect = f.ops+k, CrashBefore
 	if applied {
-		effect = CrashAfter
+		f.crashEffect = CrashAfter
 	}
-	f.Add(Rule{Skip: k - 1, Effect: effect})
 }
 
 // Restart ends a crash: the store is as the crash left it, late writes among them.
@@ -288,6 +292,9 @@ func (f *Fault) begin(op Op, keys ...string) (Call, Rule, error) {
 
 // find is the rule of the operation; the caller holds mu.
 func (f *Fault) find(call *Call, keys []string) Rule {
+	if call.N == f.crashAt {
+		return Rule{Effect: f.crashEffect}
+	}
 	for _, rule := range f.rules {
 		at := slices.IndexFunc(keys, func(key string) bool { return rule.matches(call.Op, key) })
 		if at < 0 && !(len(keys) == 0 && rule.Key == "" && rule.matches(call.Op, "")) {

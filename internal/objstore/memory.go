@@ -132,6 +132,7 @@ func (m *Memory) GetRange(ctx context.Context, key string, off, n int64) ([]byte
 // is written or removed meanwhile may be seen or not.
 func (m *Memory) List(ctx context.Context, prefix, after string) iter.Seq2[Object, error] {
 	return func(yield func(Object, error) bool) {
+		after := after // each iteration begins anew
 		for {
 			if err := ctx.Err(); err != nil {
 				yield(Object{}, err)
