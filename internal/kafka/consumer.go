@@ -1,0 +1,394 @@
+package kafka
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/togodb/togo/internal/event"
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+)
+
+// TopicPartition names a partition of a subscribed topic.
+type TopicPartition struct {
+	Topic     string
+	Partition int32
+}
+
+// Assignment is a partition that the consumer got, and where its reading begins.
+type Assignment struct {
+	TopicPartition
+	Source event.Source
+	Start  Position
+	// Fresh: the group has no position in this incarnation of the topic, so
+	// reading begins at the log's start, wherever that is.
+	Fresh bool
+}
+
+// ConsumerConfig describes a member of a consumer group.
+type ConsumerConfig struct {
+	Group  string
+	Topics []string
+	Read   ReaderConfig
+	// SessionTimeout after which a silent member is taken for dead; default 45 s.
+	SessionTimeout time.Duration
+
+	// OnAssigned hears of new partitions before their first record.
+	OnAssigned func([]Assignment)
+	// OnRevoked hears of partitions that go to another member, no Poll's records being
+	// under work; it may Commit. lost: they are gone already, and a Commit is of no use.
+	OnRevoked func(parts []TopicPartition, lost bool)
+}
+
+// Consumer is a member of a consumer group that reads whole topics. It commits
+// nothing by itself.
+type Consumer struct {
+	c      *Client
+	cfg    ConsumerConfig
+	cl     *kgo.Client
+	topics map[string]TopicInfo
+
+	mu       sync.Mutex
+	held     map[TopicPartition]*reading // guarded by mu
+	fetched  map[TopicPartition]commit   // what the last offset fetch said; guarded by mu
+	failures []Batch                     // found beside Poll; guarded by mu
+	cancel   context.CancelFunc          // of the Poll that waits, if any; guarded by mu
+}
+
+// commit is a group's position with its metadata.
+type commit struct {
+	pos  Position
+	meta string
+}
+
+// commitMeta is the metadata of a commit. A commit without it (an operator's, by
+// Kafka's own tools) counts for the topic as it is.
+type commitMeta struct {
+	Format      int    `json:"togo"`
+	Topic       string `json:"topic"`
+	LeaderEpoch int32  `json:"leader_epoch"`
+}
+
+// NewConsumer joins the group. The topics must exist.
+func (c *Client) NewConsumer(ctx context.Context, cfg ConsumerConfig) (*Consumer, error) {
+	cfg.Read = cfg.Read.withDefaults()
+	m := &Consumer{
+		c: c, cfg: cfg, topics: map[string]TopicInfo{},
+		held: map[TopicPartition]*reading{}, fetched: map[TopicPartition]commit{},
+	}
+	for _, name := range cfg.Topics {
+		info, err := c.Topic(ctx, name)
+		if err != nil {
+			return nil, err
+		}
+		m.topics[name] = info
+	}
+	opts := append(append([]kgo.Opt{}, c.opts...), cfg.Read.options()...)
+	opts = append(opts,
+		kgo.ConsumeTopics(cfg.Topics...),
+		kgo.ConsumerGroup(cfg.Group),
+		kgo.Balancers(kgo.CooperativeStickyBalancer()),
+		kgo.SessionTimeout(cmp.Or(cfg.SessionTimeout, 45*time.Second)),
+		kgo.DisableAutoCommit(),
+		kgo.BlockRebalanceOnPoll(),
+		kgo.RequireStableFetchOffsets(),
+		kgo.OnOffsetsFetched(m.onFetched),
+		kgo.AdjustFetchOffsetsFn(m.adjust),
+		kgo.OnPartitionsRevoked(func(_ context.Context, _ *kgo.Client, parts map[string][]int32) { m.onRevoked(parts, false) }),
+		kgo.OnPartitionsLost(func(_ context.Context, _ *kgo.Client, parts map[string][]int32) { m.onRevoked(parts, true) }),
+	)
+	if c.cfg.Rack != "" {
+		opts = append(opts, kgo.Rack(c.cfg.Rack))
+	}
+	cl, err := kgo.NewClient(opts...)
+	if err != nil {
+		return nil, fmt.Errorf("kafka: join group %s: %w", cfg.Group, err)
+	}
+	m.cl = cl
+	return m, nil
+}
+
+// onFetched keeps the metadata of the group's commits for adjust, which runs next.
+func (m *Consumer) onFetched(_ context.Context, _ *kgo.Client, resp *kmsg.OffsetFetchResponse) error {
+	names := map[[16]byte]string{}
+	for name, t := range m.topics {
+		names[t.ID] = name
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	keep := func(topic string, partition int32, offset int64, epoch int32, meta *string) {
+		c := commit{pos: Position{Offset: offset, LeaderEpoch: epoch}}
+		if meta != nil {
+			c.meta = *meta
+		}
+		m.fetched[TopicPartition{topic, partition}] = c
+	}
+	for _, g := range resp.Groups {
+		for _, t := range g.Topics {
+			for _, p := range t.Partitions {
+				keep(cmp.Or(t.Topic, names[t.TopicID]), p.Partition, p.Offset, p.LeaderEpoch, p.Metadata)
+			}
+		}
+	}
+	for _, t := range resp.Topics {
+		for _, p := range t.Partitions {
+			keep(t.Topic, p.Partition, p.Offset, p.LeaderEpoch, p.Metadata)
+		}
+	}
+	return nil
+}
+
+// adjust decides where each new partition begins. One that can't be read from
+// its commit on is left out, and said by Poll.
+func (m *Consumer) adjust(ctx context.Context, offsets map[string]map[int32]kgo.Offset) (map[string]map[int32]kgo.Offset, error) {
+	var assigned []Assignment
+	for topic, parts := range offsets {
+		for partition := range parts {
+			a, err := m.begin(ctx, topic, partition)
+			if err != nil && !isTyped(err) {
+				return nil, err // ctx ended: the session is over
+			}
+			if err != nil {
+				delete(parts, partition)
+				m.fail(topic, partition, err)
+				continue
+			}
+			parts[partition] = kgo.NewOffset().At(a.Start.Offset).WithEpoch(a.Start.LeaderEpoch)
+			assigned = append(assigned, a)
+		}
+	}
+	m.mu.Lock()
+	for _, a := range assigned {
+		m.held[a.TopicPartition] = &reading{next: a.Start, started: true}
+	}
+	m.mu.Unlock()
+	if len(assigned) > 0 && m.cfg.OnAssigned != nil {
+		m.cfg.OnAssigned(assigned)
+	}
+	return offsets, nil
+}
+
+// begin asks until brokers answer where a partition begins, or ctx ends.
+func (m *Consumer) begin(ctx context.Context, topic string, partition int32) (Assignment, error) {
+	tp := TopicPartition{topic, partition}
+	m.mu.Lock()
+	committed, ok := m.fetched[tp]
+	m.mu.Unlock()
+	known := m.topics[topic]
+	a := Assignment{TopicPartition: tp, Source: m.c.Source(known, partition)}
+	for {
+		info, ranges, err := m.c.logs(ctx, topic)
+		switch {
+		case errors.Is(err, ErrTopicMissing):
+			return a, &TopicGoneError{Topic: topic, ID: known.ID}
+		case err == nil && info.ID != known.ID:
+			return a, &TopicGoneError{Topic: topic, ID: known.ID, Recreated: info.ID}
+		}
+		log, there := ranges[partition]
+		if err == nil && !there {
+			err = fmt.Errorf("kafka: %s has no partition %d yet", topic, partition)
+		}
+		if err == nil {
+			if !ok || committed.pos.Offset < 0 || !committed.isOf(known.ID) {
+				a.Start, a.Fresh = Position{Offset: log.Start, LeaderEpoch: -1}, true
+				return a, nil
+			}
+			a.Start = committed.pos
+			err = m.c.startable(ctx, topic, partition, committed.pos, ranges)
+			if err == nil || isTyped(err) {
+				return a, err
+			}
+		}
+		m.c.log.Warn("kafka: can't ask where a partition begins yet", "topic", topic, "partition", partition, "err", err)
+		if err := sleep(ctx, retryPause); err != nil {
+			return a, err
+		}
+	}
+}
+
+// isOf reports whether the commit was made in this incarnation of the topic.
+func (c commit) isOf(id event.TopicID) bool {
+	var meta commitMeta
+	if err := json.Unmarshal([]byte(c.meta), &meta); err != nil || meta.Topic == "" {
+		return true
+	}
+	return meta.Topic == id.String()
+}
+
+// fail queues an error for Poll and wakes it.
+func (m *Consumer) fail(topic string, partition int32, err error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.failures = append(m.failures, Batch{
+		Topic: topic, Source: m.c.Source(m.topics[topic], partition), Partition: partition, Err: err,
+	})
+	if m.cancel != nil {
+		m.cancel()
+	}
+}
+
+func (m *Consumer) onRevoked(parts map[string][]int32, lost bool) {
+	var gone []TopicPartition
+	m.mu.Lock()
+	for topic, ps := range parts {
+		for _, p := range ps {
+			gone = append(gone, TopicPartition{topic, p})
+		}
+	}
+	m.mu.Unlock()
+	if len(gone) == 0 {
+		return // the client calls at the end of each session
+	}
+	if m.cfg.OnRevoked != nil {
+		m.cfg.OnRevoked(gone, lost)
+	}
+	m.mu.Lock()
+	for _, tp := range gone {
+		delete(m.held, tp)
+	}
+	m.mu.Unlock()
+	m.cl.ResumeFetchPartitions(parts) // a pause would outlive the assignment
+}
+
+// Poll waits for records or errors, and calls handle with them; no partition is
+// revoked while handle runs. It returns an error only if ctx ended or the
+// consumer was closed.
+func (m *Consumer) Poll(ctx context.Context, handle func([]Batch)) error {
+	pollCtx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	m.mu.Lock()
+	m.cancel = cancel
+	batches := m.failures
+	m.failures = nil
+	m.mu.Unlock()
+	if len(batches) > 0 {
+		handle(batches)
+		return nil
+	}
+	fetches := m.cl.PollRecords(pollCtx, m.cfg.Read.MaxRecordsPerPoll)
+	defer m.cl.AllowRebalance()
+	if fetches.IsClientClosed() {
+		return ErrClosed
+	}
+	for i := range fetches {
+		for j := range fetches[i].Topics {
+			t := &fetches[i].Topics[j]
+			for k := range t.Partitions {
+				if b, ok := m.take(ctx, t, &t.Partitions[k]); ok {
+					batches = append(batches, b)
+				}
+			}
+		}
+	}
+	if len(batches) > 0 {
+		handle(batches)
+	}
+	return ctx.Err()
+}
+
+func (m *Consumer) take(ctx context.Context, t *kgo.FetchTopic, p *kgo.FetchPartition) (Batch, bool) {
+	info, ok := m.topics[t.Topic]
+	if !ok {
+		return Batch{}, false // how the client says that the context ended
+	}
+	tp := TopicPartition{t.Topic, p.Partition}
+	m.mu.Lock()
+	s := m.held[tp]
+	m.mu.Unlock()
+	if s == nil || !s.started {
+		return Batch{}, false
+	}
+	err := p.Err
+	if id := event.TopicID(t.TopicID); err == nil && id != (event.TopicID{}) && id != info.ID {
+		err = &TopicGoneError{Topic: t.Topic, ID: info.ID, Recreated: id}
+	}
+	if err != nil {
+		if err = m.c.explain(ctx, info, p.Partition, s.next, err); err == nil {
+			return Batch{}, false // the client tries again
+		}
+		s.started = false
+		m.cl.PauseFetchPartitions(map[string][]int32{t.Topic: {p.Partition}})
+		return Batch{Topic: t.Topic, Source: m.c.Source(info, p.Partition), Partition: p.Partition, Err: err}, true
+	}
+	if len(p.Records) == 0 {
+		return Batch{}, false
+	}
+	b := newBatch(m.c.Source(info, p.Partition), t.Topic, p)
+	s.next = b.nextPosition()
+	return b, true
+}
+
+// Pause stops fetching all partitions, or goes on: the caller's memory is full.
+func (m *Consumer) Pause(paused bool) {
+	if paused {
+		m.cl.PauseFetchTopics(m.cfg.Topics...)
+	} else {
+		m.cl.ResumeFetchTopics(m.cfg.Topics...)
+	}
+}
+
+// Commit commits positions of partitions that the consumer holds; others it leaves
+// out. The commit says by its metadata which incarnation of the topic it is of.
+func (m *Consumer) Commit(ctx context.Context, positions map[TopicPartition]Position) error {
+	offsets := map[string]map[int32]kgo.EpochOffset{}
+	m.mu.Lock()
+	for tp, pos := range positions {
+		if m.held[tp] == nil {
+			continue
+		}
+		if offsets[tp.Topic] == nil {
+			offsets[tp.Topic] = map[int32]kgo.EpochOffset{}
+		}
+		offsets[tp.Topic][tp.Partition] = kgo.EpochOffset{Epoch: pos.LeaderEpoch, Offset: pos.Offset}
+	}
+	m.mu.Unlock()
+	if len(offsets) == 0 {
+		return nil
+	}
+	ctx = kgo.PreCommitFnContext(ctx, m.addMeta)
+	var failed error
+	m.cl.CommitOffsetsSync(ctx, offsets, func(_ *kgo.Client, _ *kmsg.OffsetCommitRequest, resp *kmsg.OffsetCommitResponse, err error) {
+		if err != nil {
+			failed = err
+			return
+		}
+		for _, t := range resp.Topics {
+			for _, p := range t.Partitions {
+				failed = errors.Join(failed, kerr.ErrorForCode(p.ErrorCode))
+			}
+		}
+	})
+	if failed != nil {
+		return fmt.Errorf("kafka: commit offsets of group %s: %w", m.cfg.Group, failed)
+	}
+	return nil
+}
+
+func (m *Consumer) addMeta(req *kmsg.OffsetCommitRequest) error {
+	for i := range req.Topics {
+		t := &req.Topics[i]
+		id := event.TopicID(t.TopicID)
+		if info, ok := m.topics[t.Topic]; ok {
+			id = info.ID
+		}
+		for j := range t.Partitions {
+			meta, err := json.Marshal(commitMeta{Format: 1, Topic: id.String(), LeaderEpoch: t.Partitions[j].LeaderEpoch})
+			if err != nil {
+				return err
+			}
+			text := string(meta)
+			t.Partitions[j].Metadata = &text
+		}
+	}
+	return nil
+}
+
+// Close leaves the group. OnRevoked is called for what is held. No Poll may be
+// under way.
+func (m *Consumer) Close() { m.cl.CloseAllowingRebalance() }
