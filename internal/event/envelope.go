@@ -43,6 +43,11 @@ type Envelope struct {
 	Tenant           TenantID
 	PlacementVersion uint64 // the version the router routed by; the writer needs at least it
 	Items            []Item
+
+	// Memory of the decoder, used again.
+	sources []Source
+	texts   map[string]string
+	ids     idBuffer
 }
 
 // Reason says why an event is dead. The names are stored and shown to users, and
