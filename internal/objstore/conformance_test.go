@@ -7,7 +7,6 @@ import (
 
 	"github.com/togodb/togo/internal/objstore"
 	"github.com/togodb/togo/internal/objstore/conformance"
-	"github.com/togodb/togo/internal/objstore/s3test"
 )
 
 func openDir(t testing.TB) *objstore.Dir {
@@ -35,9 +34,4 @@ func TestInstrumentedConforms(t *testing.T) {
 	conformance.Run(t, func(t *testing.T) objstore.Store {
 		return objstore.Instrument(objstore.NewMemory(), prometheus.NewRegistry())
 	})
-}
-
-func TestS3Conforms(t *testing.T) {
-	server := s3test.Start(t)
-	conformance.Run(t, func(t *testing.T) objstore.Store { return server.Store(t) })
 }

@@ -168,7 +168,7 @@ func (d *Dir) GetRange(ctx context.Context, key string, off, n int64) ([]byte, e
 	if err != nil {
 		return nil, fmt.Errorf("get range of %s: %w", key, err)
 	}
-	from, to, err := span(info.Size(), off, n)
+	from, to, err := Span(info.Size(), off, n)
 	if err != nil {
 		return nil, fmt.Errorf("get range of %s: %w", key, err)
 	}

@@ -51,8 +51,8 @@ func errFolder(key, other string) error {
 	return fmt.Errorf("%w: one of %q and %q is a folder of the other", ErrInvalidKey, key, other)
 }
 
-// span resolves a range against an object's size to the half-open [from, to).
-func span(size, off, n int64) (from, to int64, err error) {
+// Span resolves a range against an object's size to the half-open [from, to).
+func Span(size, off, n int64) (from, to int64, err error) {
 	if n <= 0 {
 		return 0, 0, fmt.Errorf("objstore: range of %d bytes", n)
 	}

@@ -121,7 +121,7 @@ func (m *Memory) GetRange(ctx context.Context, key string, off, n int64) ([]byte
 	if err != nil {
 		return nil, err
 	}
-	from, to, err := span(int64(len(body)), off, n)
+	from, to, err := Span(int64(len(body)), off, n)
 	if err != nil {
 		return nil, fmt.Errorf("get range of %s: %w", key, err)
 	}

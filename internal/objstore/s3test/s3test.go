@@ -18,7 +18,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/togodb/togo/internal/objstore"
+	"github.com/togodb/togo/internal/objstore/s3store"
 )
 
 // The names of the environment variables.
@@ -112,22 +112,22 @@ func (s *Server) start(t testing.TB, binary string) error {
 }
 
 // Config is a configuration for a fresh bucket.
-func (s *Server) Config(t testing.TB) objstore.S3Config {
+func (s *Server) Config(t testing.TB) s3store.Config {
 	t.Helper()
 	bucket := fmt.Sprintf("bucket-%d", s.buckets.Add(1))
 	if err := os.Mkdir(filepath.Join(s.root, bucket), 0o777); err != nil {
 		t.Fatal(err)
 	}
-	return objstore.S3Config{
+	return s3store.Config{
 		Bucket: bucket, Prefix: "a/prefix", Endpoint: s.Endpoint, Region: "us-east-1", PathStyle: true,
 		AccessKeyID: accessKey, SecretAccessKey: secretKey,
 	}
 }
 
 // Store is a store in a fresh bucket.
-func (s *Server) Store(t testing.TB) *objstore.S3 {
+func (s *Server) Store(t testing.TB) *s3store.Store {
 	t.Helper()
-	store, err := objstore.NewS3(context.Background(), s.Config(t))
+	store, err := s3store.New(context.Background(), s.Config(t))
 	if err != nil {
 		t.Fatal(err)
 	}

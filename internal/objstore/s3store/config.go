@@ -1,4 +1,4 @@
-package objstore
+package s3store
 
 import (
 	"context"
@@ -15,6 +15,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/config"
 	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
+
+	"github.com/togodb/togo/internal/objstore"
 )
 
 // ChecksumMode says when uploads carry a checksum that the store verifies.
@@ -30,60 +32,68 @@ const (
 	ChecksumWhenRequired ChecksumMode = "when_required"
 )
 
-// maxS3PrefixBytes leaves MaxKeyBytes of S3's 1,024 bytes to our keys.
-const maxS3PrefixBytes = 1024 - MaxKeyBytes
+// maxS3PrefixBytes leaves objstore.MaxKeyBytes of S3's 1,024 bytes to our keys.
+const maxS3PrefixBytes = 1024 - objstore.MaxKeyBytes
 
-// S3Config names a prefix of a bucket, and how to reach it.
-type S3Config struct {
-	Bucket string
-	Prefix string // at most 23 bytes; empty: the whole bucket
-	// Endpoint is the URL of a store other than AWS; empty: AWS's for the region.
-	Endpoint  string
-	Region    string // "" : from the environment, else us-east-1
-	PathStyle bool   // bucket in the path, not in the host name; most stores but AWS need it
+// Config names a prefix of a bucket, and how to reach it. Zero values of the last
+// three fields stand for the defaults of Default.
+type Config struct {
+	Bucket    string `yaml:"bucket" doc:"The bucket; empty: no S3 store."`
+	Prefix    string `yaml:"prefix" doc:"The store's folder in the bucket, at most 23 bytes; empty: the whole bucket."`
+	Endpoint  string `yaml:"endpoint" doc:"URL of a store other than AWS; empty: AWS's for the region."`
+	Region    string `yaml:"region" doc:"Empty: from AWS's environment and files, else us-east-1."`
+	PathStyle bool   `yaml:"path_style" doc:"The bucket in the path and not in the host name; most stores but AWS need it."`
 
-	// Static credentials; both empty: AWS's default chain (environment, files,
-	// web identity, instance role), refreshed as it says.
-	AccessKeyID, SecretAccessKey, SessionToken string
+	AccessKeyID     string `yaml:"access_key_id" doc:"Static credentials; empty: AWS's default chain (environment, files, web identity, instance role)."`
+	SecretAccessKey string `yaml:"secret_access_key" secret:"true" doc:"The secret of access_key_id."`
+	SessionToken    string `yaml:"session_token" secret:"true" doc:"For temporary static credentials."`
 
-	Checksum ChecksumMode // "": when_supported
+	Checksum ChecksumMode `yaml:"checksum" doc:"when_supported sends a checksum with each upload; when_required is for stores that refuse that."`
 
-	// MaxAttempts bounds the tries of one request, so that callers with a rule of
-	// their own for ambiguous writes get the word soon; 0: 3.
-	MaxAttempts int
-	// RequestTimeout bounds one try with its body, so that a store that hangs is
-	// an error; 0: 60 s, in which a 64 MiB fragment goes through at 9 Mbit/s.
-	RequestTimeout time.Duration
-	// MaxRetryPause bounds the pause between tries; 0: 2 s.
-	MaxRetryPause time.Duration
+	MaxAttempts    int           `yaml:"max_attempts" doc:"Tries of one request, 1 to 20."`
+	RequestTimeout time.Duration `yaml:"request_timeout" doc:"For one try with its body."`
+	MaxRetryPause  time.Duration `yaml:"max_retry_pause" doc:"The longest pause between tries."`
 }
 
-func (c S3Config) withDefaults() S3Config {
+// Default is the configuration without a bucket.
+func Default() Config { return Config{}.withDefaults() }
+
+const (
+	// defaultMaxAttempts is small, so that callers with a rule of their own for
+	// ambiguous writes get the word soon.
+	defaultMaxAttempts = 3
+	// defaultRequestTimeout makes a store that hangs an error; a 64 MiB fragment
+	// goes through in it at 9 Mbit/s.
+	defaultRequestTimeout = 60 * time.Second
+	defaultMaxRetryPause  = 2 * time.Second
+)
+
+func (c Config) withDefaults() Config {
 	c.Prefix = strings.Trim(c.Prefix, "/")
 	if c.Checksum == "" {
 		c.Checksum = ChecksumWhenSupported
 	}
 	if c.MaxAttempts == 0 {
-		c.MaxAttempts = 3
+		c.MaxAttempts = defaultMaxAttempts
 	}
 	if c.RequestTimeout == 0 {
-		c.RequestTimeout = 60 * time.Second
+		c.RequestTimeout = defaultRequestTimeout
 	}
 	if c.MaxRetryPause == 0 {
-		c.MaxRetryPause = 2 * time.Second
+		c.MaxRetryPause = defaultMaxRetryPause
 	}
 	return c
 }
 
 // Validate says what is wrong with the configuration.
-func (c S3Config) Validate() error {
+func (c Config) Validate() error {
 	c = c.withDefaults()
 	var errs []error
 	if c.Bucket == "" {
 		errs = append(errs, errors.New("s3: no bucket"))
 	}
 	if c.Prefix != "" {
-		if err := ValidateKey(c.Prefix); err != nil {
+		if err := objstore.ValidateKey(c.Prefix); err != nil {
 			errs = append(errs, fmt.Errorf("s3: prefix: %w", err))
 		}
 	}
@@ -111,14 +121,14 @@ func (c S3Config) Validate() error {
 	return errors.Join(errs...)
 }
 
-// NewS3 makes a store from a configuration. It sends nothing to the store (but
+// New makes a store from a configuration. It sends nothing to the store (but
 // the default credentials chain may read files and ask its own services).
-func NewS3(ctx context.Context, c S3Config) (*S3, error) {
-	return newS3(ctx, c, nil)
+func New(ctx context.Context, c Config) (*Store, error) {
+	return newStore(ctx, c, nil)
 }
 
-// newS3 takes an HTTP client from tests.
-func newS3(ctx context.Context, c S3Config, client aws.HTTPClient) (*S3, error) {
+// newStore takes an HTTP client from tests.
+func newStore(ctx context.Context, c Config, client aws.HTTPClient) (*Store, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
 	}
@@ -162,7 +172,7 @@ func newS3(ctx context.Context, c S3Config, client aws.HTTPClient) (*S3, error) 
 	if loaded.Region == "" {
 		loaded.Region = "us-east-1" // stores other than AWS take any
 	}
-	return &S3{config: c, client: s3.NewFromConfig(loaded, func(o *s3.Options) {
+	return &Store{config: c, client: s3.NewFromConfig(loaded, func(o *s3.Options) {
 		o.UsePathStyle = c.PathStyle
 		if c.Endpoint != "" {
 			o.BaseEndpoint = aws.String(c.Endpoint)

@@ -1,4 +1,10 @@
-package objstore
+// Package s3store keeps objects in a bucket of S3, or of a store that speaks its
+// protocol: package objstore's Store over aws-sdk-go-v2.
+//
+// The SDK repeats a failed request up to MaxAttempts times, a conditional write
+// too: its first try may have been applied, so that ErrExists may stand for our
+// own object (objstore's third promise).
+package s3store
 
 import (
 	"bytes"
@@ -14,20 +20,18 @@ import (
 	awsmiddleware "github.com/aws/aws-sdk-go-v2/aws/middleware"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
+
+	"github.com/togodb/togo/internal/objstore"
 )
 
-// S3 is a Store in a bucket of S3, or of a store that speaks its protocol.
-//
-// The SDK repeats a failed request up to MaxAttempts times, a conditional write
-// too: its first try may have been applied, so that ErrExists may stand for our
-// own object (the package's third promise).
-type S3 struct {
-	config S3Config
+// Store is one prefix of a bucket.
+type Store struct {
+	config Config
 	client *s3.Client
 }
 
 // String names the store in messages.
-func (s *S3) String() string {
+func (s *Store) String() string {
 	name := "s3://" + s.config.Bucket
 	if s.config.Prefix != "" {
 		name += "/" + s.config.Prefix
@@ -39,7 +43,7 @@ func (s *S3) String() string {
 }
 
 // full is the key in the bucket.
-func (s *S3) full(key string) string {
+func (s *Store) full(key string) string {
 	if s.config.Prefix == "" {
 		return key
 	}
@@ -47,17 +51,17 @@ func (s *S3) full(key string) string {
 }
 
 // Put creates or replaces the object.
-func (s *S3) Put(ctx context.Context, key string, body []byte) error {
-	return s.put(ctx, OpPut, key, body, nil)
+func (s *Store) Put(ctx context.Context, key string, body []byte) error {
+	return s.put(ctx, objstore.OpPut, key, body, nil)
 }
 
 // PutIfAbsent creates the object.
-func (s *S3) PutIfAbsent(ctx context.Context, key string, body []byte) error {
-	return s.put(ctx, OpPutIfAbsent, key, body, aws.String("*"))
+func (s *Store) PutIfAbsent(ctx context.Context, key string, body []byte) error {
+	return s.put(ctx, objstore.OpPutIfAbsent, key, body, aws.String("*"))
 }
 
-func (s *S3) put(ctx context.Context, op Op, key string, body []byte, ifNoneMatch *string) error {
-	if err := ValidateKey(key); err != nil {
+func (s *Store) put(ctx context.Context, op objstore.Op, key string, body []byte, ifNoneMatch *string) error {
+	if err := objstore.ValidateKey(key); err != nil {
 		return err
 	}
 	_, err := s.client.PutObject(ctx, &s3.PutObjectInput{
@@ -71,21 +75,21 @@ func (s *S3) put(ctx context.Context, op Op, key string, body []byte, ifNoneMatc
 }
 
 // Get returns the whole object.
-func (s *S3) Get(ctx context.Context, key string) ([]byte, error) {
-	body, _, err := s.read(ctx, OpGet, key, nil)
+func (s *Store) Get(ctx context.Context, key string) ([]byte, error) {
+	body, _, err := s.read(ctx, objstore.OpGet, key, nil)
 	return body, err
 }
 
 // GetRange returns a part of the object.
-func (s *S3) GetRange(ctx context.Context, key string, off, n int64) ([]byte, error) {
-	if _, _, err := span(1, 0, n); err != nil {
+func (s *Store) GetRange(ctx context.Context, key string, off, n int64) ([]byte, error) {
+	if _, _, err := objstore.Span(1, 0, n); err != nil {
 		return nil, err // before the store is asked
 	}
 	want := fmt.Sprintf("bytes=%d-%d", off, off+n-1)
 	if off < 0 {
 		want = fmt.Sprintf("bytes=%d", off)
 	}
-	body, partial, err := s.read(ctx, OpGetRange, key, &want)
+	body, partial, err := s.read(ctx, objstore.OpGetRange, key, &want)
 	if err != nil {
 		return nil, err
 	}
@@ -94,17 +98,17 @@ func (s *S3) GetRange(ctx context.Context, key string, off, n int64) ([]byte, er
 	}
 	// A suffix may be longer than asked for, and a store may send an object whole
 	// (some do for an empty one).
-	from, to, err := span(int64(len(body)), off, n)
+	from, to, err := objstore.Span(int64(len(body)), off, n)
 	if err != nil {
-		return nil, fmt.Errorf("%s %s: %w", OpGetRange, key, err)
+		return nil, fmt.Errorf("%s %s: %w", objstore.OpGetRange, key, err)
 	}
 	return body[from:to], nil
 }
 
 // read gets an object's body, or a part of it; partial says which came. An answer
 // that breaks off in its body is not the SDK's to repeat, so it is repeated here.
-func (s *S3) read(ctx context.Context, op Op, key string, want *string) (body []byte, partial bool, err error) {
-	if err := ValidateKey(key); err != nil {
+func (s *Store) read(ctx context.Context, op objstore.Op, key string, want *string) (body []byte, partial bool, err error) {
+	if err := objstore.ValidateKey(key); err != nil {
 		return nil, false, err
 	}
 	for range s.config.MaxAttempts {
@@ -152,8 +156,8 @@ func readBody(out *s3.GetObjectOutput) ([]byte, error) {
 }
 
 // List yields objects by key, a page of up to 1,000 at a time.
-func (s *S3) List(ctx context.Context, prefix, after string) iter.Seq2[Object, error] {
-	return func(yield func(Object, error) bool) {
+func (s *Store) List(ctx context.Context, prefix, after string) iter.Seq2[objstore.Object, error] {
+	return func(yield func(objstore.Object, error) bool) {
 		input := &s3.ListObjectsV2Input{
 			Bucket: aws.String(s.config.Bucket),
 			Prefix: aws.String(s.full(prefix)),
@@ -165,7 +169,7 @@ func (s *S3) List(ctx context.Context, prefix, after string) iter.Seq2[Object, e
 		for {
 			page, err := s.client.ListObjectsV2(ctx, input)
 			if err != nil {
-				yield(Object{}, s.wrap(OpList, prefix, err))
+				yield(objstore.Object{}, s.wrap(objstore.OpList, prefix, err))
 				return
 			}
 			for _, entry := range page.Contents {
@@ -188,19 +192,19 @@ func (s *S3) List(ctx context.Context, prefix, after string) iter.Seq2[Object, e
 
 // entry is one object of a listing; skip is for the empty objects that consoles and
 // gateways make to show a folder.
-func (s *S3) entry(entry types.Object, last string) (o Object, skip bool, err error) {
+func (s *Store) entry(entry types.Object, last string) (o objstore.Object, skip bool, err error) {
 	full := aws.ToString(entry.Key)
 	key, ok := strings.CutPrefix(full, s.full(""))
 	if !ok {
-		return Object{}, false, fmt.Errorf("list: %s answered with key %q, not under the prefix", s, full)
+		return objstore.Object{}, false, fmt.Errorf("list: %s answered with key %q, not under the prefix", s, full)
 	}
 	if key == "" || strings.HasSuffix(key, "/") {
-		return Object{}, true, nil
+		return objstore.Object{}, true, nil
 	}
 	if last != "" && key <= last {
-		return Object{}, false, fmt.Errorf("list: %s answered with key %q after %q: listings must be in byte order", s, key, last)
+		return objstore.Object{}, false, fmt.Errorf("list: %s answered with key %q after %q: listings must be in byte order", s, key, last)
 	}
-	return Object{Key: key, Size: aws.ToInt64(entry.Size), Modified: aws.ToTime(entry.LastModified)}, false, nil
+	return objstore.Object{Key: key, Size: aws.ToInt64(entry.Size), Modified: aws.ToTime(entry.LastModified)}, false, nil
 }
 
 // maxDeleteBatch is what one DeleteObjects takes.
@@ -208,7 +212,7 @@ const maxDeleteBatch = 1000
 
 // Delete removes the objects, a batch of up to 1,000 at a time. A batch that fails
 // leaves the others to be tried.
-func (s *S3) Delete(ctx context.Context, keys ...string) error {
+func (s *Store) Delete(ctx context.Context, keys ...string) error {
 	left := map[string]error{}
 	ids := make([]types.ObjectIdentifier, 0, min(len(keys), maxDeleteBatch))
 	flush := func() {
@@ -218,7 +222,7 @@ func (s *S3) Delete(ctx context.Context, keys ...string) error {
 		}
 	}
 	for _, key := range keys {
-		if err := ValidateKey(key); err != nil {
+		if err := objstore.ValidateKey(key); err != nil {
 			left[key] = err
 			continue
 		}
@@ -229,13 +233,13 @@ func (s *S3) Delete(ctx context.Context, keys ...string) error {
 	}
 	flush()
 	if len(left) > 0 {
-		return &DeleteError{Left: left}
+		return &objstore.DeleteError{Left: left}
 	}
 	return nil
 }
 
 // deleteBatch notes in left each key that the store does not say is gone.
-func (s *S3) deleteBatch(ctx context.Context, ids []types.ObjectIdentifier, left map[string]error) {
+func (s *Store) deleteBatch(ctx context.Context, ids []types.ObjectIdentifier, left map[string]error) {
 	out, err := s.client.DeleteObjects(ctx, &s3.DeleteObjectsInput{
 		Bucket: aws.String(s.config.Bucket),
 		Delete: &types.Delete{Objects: ids, Quiet: aws.Bool(true)},
@@ -243,7 +247,7 @@ func (s *S3) deleteBatch(ctx context.Context, ids []types.ObjectIdentifier, left
 	if err != nil {
 		for _, id := range ids {
 			key := strings.TrimPrefix(aws.ToString(id.Key), s.full(""))
-			left[key] = s.wrap(OpDelete, key, err)
+			left[key] = s.wrap(objstore.OpDelete, key, err)
 		}
 		return
 	}
@@ -255,17 +259,17 @@ func (s *S3) deleteBatch(ctx context.Context, ids []types.ObjectIdentifier, left
 		key := strings.TrimPrefix(aws.ToString(failed.Key), s.full(""))
 		err := fmt.Errorf("delete %s: %s: %s", key, code, aws.ToString(failed.Message))
 		if isUnavailable(0, code) {
-			err = fmt.Errorf("%w: %w", ErrUnavailable, err)
+			err = fmt.Errorf("%w: %w", objstore.ErrUnavailable, err)
 		}
 		left[key] = err
 	}
 }
 
 // Date is the Date of the store's answer to a request for the bucket's head.
-func (s *S3) Date(ctx context.Context) (time.Time, error) {
+func (s *Store) Date(ctx context.Context) (time.Time, error) {
 	out, err := s.client.HeadBucket(ctx, &s3.HeadBucketInput{Bucket: aws.String(s.config.Bucket)})
 	if err != nil {
-		return time.Time{}, s.wrap(OpDate, s.config.Bucket, err)
+		return time.Time{}, s.wrap(objstore.OpDate, s.config.Bucket, err)
 	}
 	now, ok := awsmiddleware.GetServerTime(out.ResultMetadata)
 	if !ok || now.IsZero() {

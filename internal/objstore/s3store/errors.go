@@ -1,4 +1,4 @@
-package objstore
+package s3store
 
 import (
 	"errors"
@@ -7,10 +7,12 @@ import (
 
 	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
 	"github.com/aws/smithy-go"
+
+	"github.com/togodb/togo/internal/objstore"
 )
 
 // wrap names the attempt and adds the sentinel that the caller acts on.
-func (s *S3) wrap(op Op, key string, err error) error {
+func (s *Store) wrap(op objstore.Op, key string, err error) error {
 	if err == nil {
 		return nil
 	}
@@ -35,26 +37,26 @@ func (s *S3) wrap(op Op, key string, err error) error {
 }
 
 // sentinelOf is the sentinel for an answer, or nil.
-func sentinelOf(op Op, status int, code string) error {
+func sentinelOf(op objstore.Op, status int, code string) error {
 	switch {
 	case code == "NoSuchBucket":
 		return nil // not an absent object: nothing of the store is there
 	case isUnavailable(status, code):
-		return ErrUnavailable
+		return objstore.ErrUnavailable
 	case code == "ExistingObjectIsDirectory", code == "ObjectParentIsFile":
-		return ErrInvalidKey // gateways over file systems
-	case status == http.StatusNotFound && op == OpPutIfAbsent:
+		return objstore.ErrInvalidKey // gateways over file systems
+	case status == http.StatusNotFound && op == objstore.OpPutIfAbsent:
 		// A delete of the key came between the check and the write; S3 asks for
 		// another try, as for 409.
-		return ErrConflict
-	case status == http.StatusNotFound && (op == OpGet || op == OpGetRange):
-		return ErrNotFound
-	case status == http.StatusPreconditionFailed && op == OpPutIfAbsent:
-		return ErrExists
+		return objstore.ErrConflict
+	case status == http.StatusNotFound && (op == objstore.OpGet || op == objstore.OpGetRange):
+		return objstore.ErrNotFound
+	case status == http.StatusPreconditionFailed && op == objstore.OpPutIfAbsent:
+		return objstore.ErrExists
 	case status == http.StatusConflict:
-		return ErrConflict
+		return objstore.ErrConflict
 	case status == http.StatusRequestedRangeNotSatisfiable:
-		return ErrRange
+		return objstore.ErrRange
 	}
 	return nil
 }
@@ -69,8 +71,8 @@ func isUnavailable(status int, code string) bool {
 
 // refusesChecksum says whether an upload failed as it does at stores that know
 // no upload checksums or no trailers behind a body.
-func refusesChecksum(op Op, status int, code string) bool {
-	if op != OpPut && op != OpPutIfAbsent {
+func refusesChecksum(op objstore.Op, status int, code string) bool {
+	if op != objstore.OpPut && op != objstore.OpPutIfAbsent {
 		return false
 	}
 	switch code {
