@@ -63,14 +63,14 @@ func isTyped(err error) bool {
 	return errors.As(err, &oor) || errors.As(err, &cut) || errors.As(err, &gone)
 }
 
-// logs describes the topic and the log of each of its partitions.
-func (c *Client) logs(ctx context.Context, topic string) (TopicInfo, map[int32]Range, error) {
-	info, err := c.Topic(ctx, topic)
-	if err != nil {
-		return TopicInfo{}, nil, err
+// gone is the *TopicGoneError if the topic is known to be no longer the one that
+// info describes; brokers that do not answer say nothing.
+func (c *Client) gone(ctx context.Context, info TopicInfo) error {
+	id, err := c.topicID(ctx, info.Name)
+	if err == nil && id == info.ID || err != nil && !errors.Is(err, ErrTopicMissing) {
+		return nil
 	}
-	ranges, err := c.Offsets(ctx, topic)
-	return info, ranges, err
+	return &TopicGoneError{Topic: info.Name, ID: info.ID, Recreated: id}
 }
 
 // explain turns an error of a fetch at pos into one of ours; nil: it passes.
@@ -84,14 +84,7 @@ func (c *Client) explain(ctx context.Context, info TopicInfo, partition int32, p
 			LeaderEpoch: loss.ConsumedToEpoch, EpochEnd: loss.ResetTo}
 	case errors.Is(err, kerr.UnknownTopicID), errors.Is(err, kerr.UnknownTopicOrPartition),
 		errors.Is(err, kerr.InconsistentTopicID):
-		now, err := c.Topic(ctx, info.Name)
-		switch {
-		case errors.Is(err, ErrTopicMissing):
-			return &TopicGoneError{Topic: info.Name, ID: info.ID}
-		case err == nil && now.ID != info.ID:
-			return &TopicGoneError{Topic: info.Name, ID: info.ID, Recreated: now.ID}
-		}
-		return nil
+		return c.gone(ctx, info)
 	case errors.Is(err, kerr.OffsetOutOfRange):
 		r, checked := c.Check(ctx, info.Name, partition, pos)
 		if isTyped(checked) {

@@ -89,8 +89,7 @@ func (c *Client) NewConsumer(ctx context.Context, cfg ConsumerConfig) (*Consumer
 		}
 		m.topics[name] = info
 	}
-	opts := append(append([]kgo.Opt{}, c.opts...), cfg.Read.options()...)
-	opts = append(opts,
+	cl, err := c.newConsumer(cfg.Read,
 		kgo.ConsumeTopics(cfg.Topics...),
 		kgo.ConsumerGroup(cfg.Group),
 		kgo.Balancers(kgo.CooperativeStickyBalancer()),
@@ -103,10 +102,6 @@ func (c *Client) NewConsumer(ctx context.Context, cfg ConsumerConfig) (*Consumer
 		kgo.OnPartitionsRevoked(func(_ context.Context, _ *kgo.Client, parts map[string][]int32) { m.onRevoked(parts, false) }),
 		kgo.OnPartitionsLost(func(_ context.Context, _ *kgo.Client, parts map[string][]int32) { m.onRevoked(parts, true) }),
 	)
-	if c.cfg.Rack != "" {
-		opts = append(opts, kgo.Rack(c.cfg.Rack))
-	}
-	cl, err := kgo.NewClient(opts...)
 	if err != nil {
 		return nil, fmt.Errorf("kafka: join group %s: %w", cfg.Group, err)
 	}
@@ -183,13 +178,10 @@ func (m *Consumer) begin(ctx context.Context, topic string, partition int32) (As
 	known := m.topics[topic]
 	a := Assignment{TopicPartition: tp, Source: m.c.Source(known, partition)}
 	for {
-		info, ranges, err := m.c.logs(ctx, topic)
-		switch {
-		case errors.Is(err, ErrTopicMissing):
-			return a, &TopicGoneError{Topic: topic, ID: known.ID}
-		case err == nil && info.ID != known.ID:
-			return a, &TopicGoneError{Topic: topic, ID: known.ID, Recreated: info.ID}
+		if gone := m.c.gone(ctx, known); gone != nil {
+			return a, gone
 		}
+		ranges, err := m.c.Offsets(ctx, topic)
 		log, there := ranges[partition]
 		if err == nil && !there {
 			err = fmt.Errorf("kafka: %s has no partition %d yet", topic, partition)
@@ -260,7 +252,7 @@ func (m *Consumer) onRevoked(parts map[string][]int32, lost bool) {
 // revoked while handle runs. It returns an error only if ctx ended or the
 // consumer was closed.
 func (m *Consumer) Poll(ctx context.Context, handle func([]Batch)) error {
-	pollCtx, cancel := context.WithCancel(ctx)
+	pollCtx, cancel := context.WithTimeout(ctx, m.cfg.Read.CheckEvery)
 	defer cancel()
 	m.mu.Lock()
 	m.cancel = cancel
@@ -286,10 +278,40 @@ func (m *Consumer) Poll(ctx context.Context, handle func([]Batch)) error {
 			}
 		}
 	}
+	if len(batches) == 0 && errors.Is(pollCtx.Err(), context.DeadlineExceeded) {
+		batches = m.checkTopics(ctx)
+	}
 	if len(batches) > 0 {
 		handle(batches)
 	}
 	return ctx.Err()
+}
+
+// checkTopics ends the partitions of topics that are no longer those that were
+// subscribed to.
+func (m *Consumer) checkTopics(ctx context.Context) []Batch {
+	var batches []Batch
+	for name, info := range m.topics {
+		gone := m.c.gone(ctx, info)
+		if gone == nil {
+			continue
+		}
+		m.mu.Lock()
+		for tp, s := range m.held {
+			if tp.Topic == name && s.started {
+				batches = append(batches, m.stop(info, tp, s, gone))
+			}
+		}
+		m.mu.Unlock()
+	}
+	return batches
+}
+
+// stop ends the reading of a partition; it needs mu.
+func (m *Consumer) stop(info TopicInfo, tp TopicPartition, s *reading, err error) Batch {
+	s.started = false
+	m.cl.PauseFetchPartitions(map[string][]int32{tp.Topic: {tp.Partition}})
+	return Batch{Topic: tp.Topic, Source: m.c.Source(info, tp.Partition), Partition: tp.Partition, Err: err}
 }
 
 func (m *Consumer) take(ctx context.Context, t *kgo.FetchTopic, p *kgo.FetchPartition) (Batch, bool) {
@@ -312,9 +334,9 @@ func (m *Consumer) take(ctx context.Context, t *kgo.FetchTopic, p *kgo.FetchPart
 		if err = m.c.explain(ctx, info, p.Partition, s.next, err); err == nil {
 			return Batch{}, false // the client tries again
 		}
-		s.started = false
-		m.cl.PauseFetchPartitions(map[string][]int32{t.Topic: {p.Partition}})
-		return Batch{Topic: t.Topic, Source: m.c.Source(info, p.Partition), Partition: p.Partition, Err: err}, true
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		return m.stop(info, tp, s, err), true
 	}
 	if len(p.Records) == 0 {
 		return Batch{}, false

@@ -17,16 +17,19 @@ var ErrClosed = errors.New("kafka: closed")
 
 // ReaderConfig bounds what a Reader or Consumer holds in memory.
 type ReaderConfig struct {
-	// MaxBytes of fetched records that were not polled yet, as they came over the
-	// wire; default 64 MiB.
+	// MaxBytes of fetched records that were not polled yet, uncompressed, as far as
+	// the compression of late batches tells; default 64 MiB.
 	MaxBytes int
-	// MaxPartitionBytes of one answer for one partition; default 4 MiB. A larger
-	// record still comes, alone.
+	// MaxPartitionBytes of one answer for one partition, likewise; default 4 MiB. A
+	// larger batch still comes, alone.
 	MaxPartitionBytes int
 	// MaxRecordsPerPoll; default 10,000.
 	MaxRecordsPerPoll int
 	// MaxWait is how long a broker holds an answer back for more data; default 500 ms.
 	MaxWait time.Duration
+	// CheckEvery: when nothing came for so long, ask whether the topic is still the
+	// same one; default 5 s.
+	CheckEvery time.Duration
 }
 
 func (c ReaderConfig) withDefaults() ReaderConfig {
@@ -34,6 +37,7 @@ func (c ReaderConfig) withDefaults() ReaderConfig {
 	c.MaxPartitionBytes = cmp.Or(c.MaxPartitionBytes, 4<<20)
 	c.MaxRecordsPerPoll = cmp.Or(c.MaxRecordsPerPoll, 10_000)
 	c.MaxWait = cmp.Or(c.MaxWait, 500*time.Millisecond)
+	c.CheckEvery = cmp.Or(c.CheckEvery, 5*time.Second)
 	return c
 }
 
@@ -41,11 +45,30 @@ func (c ReaderConfig) withDefaults() ReaderConfig {
 // keep the next answers coming while one is worked on, and divide MaxBytes.
 const concurrentFetches = 4
 
+// newConsumer makes a client that fetches within the bounds of cfg.
+func (c *Client) newConsumer(cfg ReaderConfig, opts ...kgo.Opt) (*kgo.Client, error) {
+	e := newExpansion(cfg)
+	perFetch, perPartition := e.limits(firstRatio)
+	opts = append(append(append([]kgo.Opt{}, c.opts...), cfg.options()...), opts...)
+	opts = append(opts,
+		kgo.WithHooks(e),
+		kgo.FetchMaxBytes(perFetch),
+		kgo.FetchMaxPartitionBytes(perPartition),
+	)
+	if c.cfg.Rack != "" {
+		opts = append(opts, kgo.Rack(c.cfg.Rack))
+	}
+	cl, err := kgo.NewClient(opts...)
+	if err == nil {
+		e.mu.Lock()
+		e.set = cl.UpdateFetchMaxBytes
+		e.mu.Unlock()
+	}
+	return cl, err
+}
+
 func (c ReaderConfig) options() []kgo.Opt {
-	perFetch := max(c.MaxBytes/concurrentFetches, 1<<20)
 	return []kgo.Opt{
-		kgo.FetchMaxBytes(int32(perFetch)),
-		kgo.FetchMaxPartitionBytes(int32(min(c.MaxPartitionBytes, perFetch))),
 		kgo.MaxConcurrentFetches(concurrentFetches),
 		kgo.FetchMaxWait(c.MaxWait),
 		kgo.ConsumeResetOffset(kgo.NoResetOffset()),
@@ -80,11 +103,7 @@ type reading struct {
 // NewReader makes a reader of the topic that info names (Client.Topic).
 func (c *Client) NewReader(info TopicInfo, cfg ReaderConfig) (*Reader, error) {
 	cfg = cfg.withDefaults()
-	opts := append(append([]kgo.Opt{}, c.opts...), cfg.options()...)
-	if c.cfg.Rack != "" {
-		opts = append(opts, kgo.Rack(c.cfg.Rack))
-	}
-	cl, err := kgo.NewClient(opts...)
+	cl, err := c.newConsumer(cfg)
 	if err != nil {
 		return nil, fmt.Errorf("kafka: make a reader of %s: %w", info.Name, err)
 	}
@@ -151,11 +170,11 @@ func (r *Reader) Poll(ctx context.Context) ([]Batch, error) {
 		if len(batches) > 0 {
 			return batches, nil
 		}
-		pollCtx, cancel := context.WithCancel(ctx)
+		patience := r.cfg.CheckEvery
 		if waiting {
-			cancel()
-			pollCtx, cancel = context.WithTimeout(ctx, retryPause)
+			patience = min(patience, retryPause)
 		}
+		pollCtx, cancel := context.WithTimeout(ctx, patience)
 		r.mu.Lock()
 		r.cancel = cancel
 		for _, p := range r.parts {
@@ -165,6 +184,7 @@ func (r *Reader) Poll(ctx context.Context) ([]Batch, error) {
 		}
 		r.mu.Unlock()
 		fetches := r.cl.PollRecords(pollCtx, r.cfg.MaxRecordsPerPoll)
+		idle := errors.Is(pollCtx.Err(), context.DeadlineExceeded)
 		cancel()
 		if fetches.IsClientClosed() {
 			return nil, ErrClosed
@@ -175,7 +195,28 @@ func (r *Reader) Poll(ctx context.Context) ([]Batch, error) {
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
+		if idle && !waiting {
+			if batches = r.checkTopic(ctx); len(batches) > 0 {
+				return batches, nil
+			}
+		}
 	}
+}
+
+// checkTopic ends all partitions if the topic is no longer the one that is read.
+func (r *Reader) checkTopic(ctx context.Context) []Batch {
+	gone := r.c.gone(ctx, r.info)
+	if gone == nil {
+		return nil
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var batches []Batch
+	for p := range r.parts {
+		batches = append(batches, r.failure(p, gone))
+		r.remove(p)
+	}
+	return batches
 }
 
 // start checks the positions of added partitions and begins to fetch them. waiting
@@ -192,8 +233,8 @@ func (r *Reader) start(ctx context.Context) (failed []Batch, waiting bool) {
 	if len(added) == 0 {
 		return nil, false
 	}
-	info, ranges, err := r.c.logs(ctx, r.info.Name)
-	gone := r.goneError(info, err)
+	gone := r.c.gone(ctx, r.info)
+	ranges, err := r.c.Offsets(ctx, r.info.Name)
 	if err != nil && gone == nil {
 		r.c.log.Warn("kafka: can't ask for a topic's offsets yet", "topic", r.info.Name, "err", err)
 		return nil, true
@@ -232,17 +273,6 @@ func (r *Reader) start(ctx context.Context) (failed []Batch, waiting bool) {
 
 func (r *Reader) failure(partition int32, err error) Batch {
 	return Batch{Topic: r.info.Name, Source: r.c.Source(r.info, partition), Partition: partition, Err: err}
-}
-
-// goneError says that the topic is no longer the one that is read, if so.
-func (r *Reader) goneError(now TopicInfo, err error) error {
-	switch {
-	case errors.Is(err, ErrTopicMissing):
-		return &TopicGoneError{Topic: r.info.Name, ID: r.info.ID}
-	case err == nil && now.ID != r.info.ID:
-		return &TopicGoneError{Topic: r.info.Name, ID: r.info.ID, Recreated: now.ID}
-	}
-	return nil
 }
 
 // take turns what was fetched into batches, in the order of its arrival.

@@ -19,6 +19,19 @@ type TopicInfo struct {
 	Configs    map[string]string // as in force, defaults included
 }
 
+// topicID is the id of the topic that has the name now; ErrTopicMissing if none.
+func (c *Client) topicID(ctx context.Context, name string) (event.TopicID, error) {
+	topics, err := c.adm.ListTopics(ctx, name)
+	if err != nil {
+		return event.TopicID{}, fmt.Errorf("kafka: describe topic %s: %w", name, err)
+	}
+	t, ok := topics[name]
+	if !ok || errors.Is(t.Err, kerr.UnknownTopicOrPartition) {
+		return event.TopicID{}, fmt.Errorf("%w: %s", ErrTopicMissing, name)
+	}
+	return event.TopicID(t.ID), t.Err
+}
+
 // Topic describes the topic; ErrTopicMissing if there is none.
 func (c *Client) Topic(ctx context.Context, name string) (TopicInfo, error) {
 	topics, err := c.adm.ListTopics(ctx, name)

@@ -98,7 +98,6 @@ func (c *Cluster) raw(opts ...kgo.Opt) *kgo.Client {
 	opts = append([]kgo.Opt{
 		kgo.SeedBrokers(c.ListenAddrs()...),
 		kgo.RecordPartitioner(kgo.ManualPartitioner()),
-		kgo.ProducerBatchMaxBytes(64 << 20),
 	}, opts...)
 	cl, err := kgo.NewClient(opts...)
 	if err != nil {

@@ -1,0 +1,295 @@
+package kafka_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/togodb/togo/internal/kafka"
+	"github.com/togodb/togo/internal/kafka/kafkatest"
+)
+
+// quick makes brokers answer an empty fetch soon, so that tests don't wait.
+var quick = kafka.ReaderConfig{MaxWait: 50 * time.Millisecond, CheckEvery: 200 * time.Millisecond}
+
+func testContext(t testing.TB) context.Context {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+func newReader(t *testing.T, c *kafka.Client, topic string) *kafka.Reader {
+	t.Helper()
+	info, err := c.Topic(testContext(t), topic)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := c.NewReader(info, quick)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(r.Close)
+	return r
+}
+
+// readTo polls until a batch of the partition reaches next, and returns what came:
+// "offset:value", or "offset:control".
+func readTo(t *testing.T, r *kafka.Reader, next int64) []string {
+	t.Helper()
+	ctx := testContext(t)
+	var got []string
+	for {
+		batches, err := r.Poll(ctx)
+		if err != nil {
+			t.Fatalf("poll: %v, after %v", err, got)
+		}
+		for _, b := range batches {
+			if b.Err != nil {
+				t.Fatalf("poll: %v, after %v", b.Err, got)
+			}
+			for _, rec := range b.Records {
+				if kafka.IsControl(rec) {
+					got = append(got, fmt.Sprintf("%d:control", rec.Offset))
+				} else {
+					got = append(got, fmt.Sprintf("%d:%s", rec.Offset, rec.Value))
+				}
+			}
+			if b.Next >= next {
+				return got
+			}
+		}
+	}
+}
+
+func readError(t *testing.T, r *kafka.Reader) error {
+	t.Helper()
+	ctx := testContext(t)
+	for {
+		batches, err := r.Poll(ctx)
+		if err != nil {
+			t.Fatalf("poll: %v", err)
+		}
+		for _, b := range batches {
+			if b.Err != nil {
+				return b.Err
+			}
+		}
+	}
+}
+
+func equal(t *testing.T, got, want []string) {
+	t.Helper()
+	if !slices.Equal(got, want) {
+		t.Fatalf("got %v, want %v", got, want)
+	}
+}
+
+func TestReaderReadsFromExactOffsets(t *testing.T) {
+	k := kafkatest.New(t)
+	k.Topic("shards", 2, nil)
+	k.Values("shards", 0, "a", "b", "c")
+	k.Values("shards", 1, "x")
+	c := k.Client()
+	r := newReader(t, c, "shards")
+	r.Add(0, 1, -1)
+	equal(t, readTo(t, r, 3), []string{"1:b", "2:c"})
+
+	// Added again at a lower offset while later records may be fetched already.
+	k.Values("shards", 0, "d", "e")
+	r.Add(0, 0, -1)
+	equal(t, readTo(t, r, 5), []string{"0:a", "1:b", "2:c", "3:d", "4:e"})
+
+	r.Remove(0)
+	k.Values("shards", 0, "f")
+	r.Add(1, 0, -1)
+	equal(t, readTo(t, r, 1), []string{"0:x"})
+}
+
+func TestReaderShowsOffsetsWithoutRecords(t *testing.T) {
+	k := kafkatest.New(t)
+	k.Topic("shards", 1, nil)
+	k.Values("shards", 0, "a")
+	k.Transaction(false, "shards", 0, "aborted", "aborted")
+	k.Transaction(true, "shards", 0, "b")
+	k.Transaction(false, "shards", 0, "aborted")
+	r := newReader(t, k.Client(), "shards")
+	r.Add(0, 0, -1)
+	equal(t, readTo(t, r, 8), []string{"0:a", "3:control", "4:b", "5:control", "7:control"})
+}
+
+func TestReaderPauses(t *testing.T) {
+	k := kafkatest.New(t)
+	k.Topic("shards", 2, nil)
+	r := newReader(t, k.Client(), "shards")
+	r.Pause(0)
+	r.Add(0, 0, -1)
+	r.Add(1, 0, -1)
+	k.Values("shards", 0, "a")
+	k.Values("shards", 1, "x")
+	equal(t, readTo(t, r, 1), []string{"0:x"})
+	r.Resume(0)
+	equal(t, readTo(t, r, 1), []string{"0:a"})
+}
+
+func TestReaderSaysWhatIsOutOfRange(t *testing.T) {
+	k := kafkatest.New(t)
+	k.Topic("shards", 2, nil)
+	k.Values("shards", 0, "a", "b", "c", "d")
+	k.Values("shards", 1, "x")
+	if err := k.DeleteRecords("shards", 0, 3); err != nil {
+		t.Fatal(err)
+	}
+	r := newReader(t, k.Client(), "shards")
+	for _, asked := range []int64{0, 2, 5} {
+		r.Add(0, asked, -1)
+		var oor *kafka.OutOfRangeError
+		if err := readError(t, r); !errors.As(err, &oor) {
+			t.Fatalf("offset %d: %v", asked, err)
+		}
+		if oor.Asked != asked || oor.Start != 3 || oor.End != 4 {
+			t.Fatalf("offset %d: %+v", asked, oor)
+		}
+	}
+	// The other partition goes on, and so does this one within its log.
+	r.Add(1, 0, -1)
+	equal(t, readTo(t, r, 1), []string{"0:x"})
+	r.Add(0, 3, -1)
+	equal(t, readTo(t, r, 4), []string{"3:d"})
+}
+
+func TestReaderSaysWhenRetentionPassesIt(t *testing.T) {
+	k := kafkatest.New(t)
+	k.Topic("shards", 1, nil)
+	k.Values("shards", 0, "a")
+	r := newReader(t, k.Client(), "shards")
+	r.Add(0, 0, -1)
+	equal(t, readTo(t, r, 1), []string{"0:a"})
+	r.Pause(0)
+	k.Values("shards", 0, "b", "c", "d")
+	if err := k.DeleteRecords("shards", 0, 3); err != nil {
+		t.Fatal(err)
+	}
+	r.Resume(0)
+	var oor *kafka.OutOfRangeError
+	if err := readError(t, r); !errors.As(err, &oor) || oor.Asked != 1 || oor.Start != 3 {
+		t.Fatalf("got %v", err)
+	}
+}
+
+func TestReaderNoticesACutHistory(t *testing.T) {
+	k := kafkatest.New(t)
+	k.Topic("shards", 1, nil)
+	k.Values("shards", 0, "a", "b")
+	r := newReader(t, k.Client(), "shards")
+	// Offset 2 was read in leader epoch 7, of which this log knows nothing.
+	r.Add(0, 2, 7)
+	var cut *kafka.HistoryCutError
+	if err := readError(t, r); !errors.As(err, &cut) || cut.LeaderEpoch != 7 || cut.Asked != 2 {
+		t.Fatalf("got %v", err)
+	}
+}
+
+func TestReaderNoticesARecreatedTopic(t *testing.T) {
+	for _, after := range []int{1, 5} { // the new end below and above the position
+		t.Run(fmt.Sprint(after), func(t *testing.T) {
+			k := kafkatest.New(t)
+			k.Topic("shards", 1, nil)
+			k.Values("shards", 0, "a", "b", "c")
+			c := k.Client()
+			r := newReader(t, c, "shards")
+			r.Add(0, 0, -1)
+			equal(t, readTo(t, r, 3), []string{"0:a", "1:b", "2:c"})
+			if err := k.DeleteTopic("shards"); err != nil {
+				t.Fatal(err)
+			}
+			k.Topic("shards", 1, nil)
+			for range after {
+				k.Values("shards", 0, "new")
+			}
+			var gone *kafka.TopicGoneError
+			if err := readError(t, r); !errors.As(err, &gone) || gone.ID != r.Topic().ID {
+				t.Fatalf("got %v", err)
+			}
+			// A position of the old topic is refused by a reader of the old topic.
+			r.Add(0, 3, -1)
+			now, err := c.Topic(testContext(t), "shards")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := readError(t, r); !errors.As(err, &gone) || gone.Recreated != now.ID {
+				t.Fatalf("got %v", err)
+			}
+		})
+	}
+}
+
+func TestReaderBoundsItsMemory(t *testing.T) {
+	const bound = 8 << 20
+	random := make([]byte, 50<<10)
+	if _, err := rand.NewChaCha8([32]byte{1}).Read(random); err != nil {
+		t.Fatal(err)
+	}
+	for name, value := range map[string][]byte{
+		"random":       random,
+		"compressible": []byte(strings.Repeat(`{"level":"info","message":"ready"}`, 1500)),
+	} {
+		t.Run(name, func(t *testing.T) {
+			k := kafkatest.New(t)
+			k.Topic("shards", 1, nil)
+			var records []*kafka.Record
+			for range 1000 { // 50 MB
+				records = append(records, &kafka.Record{Topic: "shards", Value: value})
+			}
+			k.Produce(records...)
+			c := k.Client()
+			info, err := c.Topic(testContext(t), "shards")
+			if err != nil {
+				t.Fatal(err)
+			}
+			r, err := c.NewReader(info, kafka.ReaderConfig{MaxBytes: bound, MaxWait: 50 * time.Millisecond})
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(r.Close)
+			r.Add(0, 0, -1)
+			for next := int64(0); next < 1000; {
+				batches, err := r.Poll(testContext(t))
+				if err != nil {
+					t.Fatal(err)
+				}
+				bytes := 0
+				for _, b := range batches {
+					for _, rec := range b.Records {
+						bytes += len(rec.Value)
+					}
+					next = b.Next
+				}
+				if bytes > bound {
+					t.Fatalf("one poll brought %d bytes", bytes)
+				}
+			}
+		})
+	}
+}
+
+func TestReaderCloseEndsPoll(t *testing.T) {
+	k := kafkatest.New(t)
+	k.Topic("shards", 1, nil)
+	r := newReader(t, k.Client(), "shards")
+	r.Add(0, 0, -1)
+	done := make(chan error)
+	go func() {
+		_, err := r.Poll(testContext(t))
+		done <- err
+	}()
+	r.Close()
+	if err := <-done; !errors.Is(err, kafka.ErrClosed) {
+		t.Fatalf("got %v", err)
+	}
+}
