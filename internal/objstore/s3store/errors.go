@@ -43,8 +43,8 @@ func sentinelOf(op objstore.Op, status int, code string) error {
 		return nil // not an absent object: nothing of the store is there
 	case isUnavailable(status, code):
 		return objstore.ErrUnavailable
-	case code == "ExistingObjectIsDirectory", code == "ObjectParentIsFile":
-		return objstore.ErrInvalidKey // gateways over file systems
+	case isFolderCode(code):
+		return objstore.ErrInvalidKey
 	case status == http.StatusNotFound && op == objstore.OpPutIfAbsent:
 		// A delete of the key came between the check and the write; S3 asks for
 		// another try, as for 409.
@@ -59,6 +59,17 @@ func sentinelOf(op objstore.Op, status int, code string) error {
 		return objstore.ErrRange
 	}
 	return nil
+}
+
+// isFolderRefusal says whether the store refused a key as a folder of another.
+func isFolderRefusal(err error) bool {
+	var api smithy.APIError
+	return errors.As(err, &api) && isFolderCode(api.ErrorCode())
+}
+
+// isFolderCode knows the codes of gateways over file systems.
+func isFolderCode(code string) bool {
+	return code == "ExistingObjectIsDirectory" || code == "ObjectParentIsFile"
 }
 
 func isUnavailable(status int, code string) bool {

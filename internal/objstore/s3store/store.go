@@ -64,15 +64,34 @@ func (s *Store) put(ctx context.Context, op objstore.Op, key string, body []byte
 	if err := objstore.ValidateKey(key); err != nil {
 		return err
 	}
-	_, err := s.client.PutObject(ctx, &s3.PutObjectInput{
-		Bucket:        aws.String(s.config.Bucket),
-		Key:           aws.String(s.full(key)),
-		Body:          bytes.NewReader(body),
-		ContentLength: aws.Int64(int64(len(body))),
-		IfNoneMatch:   ifNoneMatch,
-	})
+	var err error
+	for try := range folderTries {
+		_, err = s.client.PutObject(ctx, &s3.PutObjectInput{
+			Bucket:        aws.String(s.config.Bucket),
+			Key:           aws.String(s.full(key)),
+			Body:          bytes.NewReader(body),
+			ContentLength: aws.Int64(int64(len(body))),
+			IfNoneMatch:   ifNoneMatch,
+		})
+		if !isFolderRefusal(err) {
+			break
+		}
+		select {
+		case <-ctx.Done():
+			return s.wrap(op, key, err)
+		case <-time.After(folderPause << try):
+		}
+	}
 	return s.wrap(op, key, err)
 }
+
+// A gateway over a file system says that a key is a folder also when it meant to
+// put an object into a folder that a delete removed at that moment as empty. A few
+// tries, 300 ms in all, tell the two apart.
+const (
+	folderTries = 5
+	folderPause = 10 * time.Millisecond
+)
 
 // Get returns the whole object.
 func (s *Store) Get(ctx context.Context, key string) ([]byte, error) {
