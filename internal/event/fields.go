@@ -14,6 +14,7 @@ const maxTenants = 4096
 type value struct {
 	kind jsonscan.Kind // 0: nothing
 	lone bool          // holds half a surrogate pair
+	made bool          // text lies in x.scratch
 	text []byte        // unescaped; of a number the literal
 }
 
@@ -61,7 +62,7 @@ func (x *Extractor) field(f *jsonscan.Value) value {
 	if f.Flags&jsonscan.Escaped != 0 {
 		v.lone = f.Flags&jsonscan.LoneSurrogate != 0
 		x.scratch = jsonscan.AppendUnescaped(x.scratch[:0], f.Raw)
-		v.text = x.scratch
+		v.text, v.made = x.scratch, true
 	}
 	return v
 }
@@ -166,8 +167,7 @@ func (x *Extractor) findID(rec *RecordView, item *Item) fault {
 		}
 		item.HasID = true
 		item.ID = v.text
-		escaped := len(x.scratch) > 0 && &v.text[0] == &x.scratch[0]
-		if escaped || v.text[0] == '@' {
+		if v.made || v.text[0] == '@' {
 			item.ID = x.ids.keep(AppendUserID(x.ids.room(len(v.text)+1), v.text))
 		}
 		return fault{}
