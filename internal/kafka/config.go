@@ -27,48 +27,48 @@ var mechanisms = []string{
 
 // ClusterConfig says how one Kafka cluster is reached.
 type ClusterConfig struct {
-	Brokers  []string // host:port
-	ClientID string   // default "togo"
-	Rack     string   // of this process, to read from the nearest replica; empty: from the leader
-	TLS      TLSConfig
-	SASL     SASLConfig
+	Brokers  []string   `yaml:"brokers" doc:"host:port of some brokers."`
+	ClientID string     `yaml:"client_id,omitempty" doc:"How the client names itself; default togo."`
+	Rack     string     `yaml:"rack,omitempty" doc:"Rack of this process, to read from the nearest replica; empty: from the leader."`
+	TLS      TLSConfig  `yaml:"tls,omitempty"`
+	SASL     SASLConfig `yaml:"sasl,omitempty"`
 }
 
 // TLSConfig says how connections are encrypted.
 type TLSConfig struct {
-	Enabled            bool
-	CAFile             string // PEM; empty: the system's
-	CertFile           string // PEM, with KeyFile: the client's certificate
-	KeyFile            string
-	ServerName         string // empty: the broker's host
-	InsecureSkipVerify bool   // anybody can pose as the broker
+	Enabled            bool   `yaml:"enabled"`
+	CAFile             string `yaml:"ca_file,omitempty" doc:"PEM; empty: the system's."`
+	CertFile           string `yaml:"cert_file,omitempty" doc:"PEM; with key_file the client's certificate."`
+	KeyFile            string `yaml:"key_file,omitempty"`
+	ServerName         string `yaml:"server_name,omitempty" doc:"Empty: the broker's host."`
+	InsecureSkipVerify bool   `yaml:"insecure_skip_verify,omitempty" doc:"Anybody can pose as the broker."`
 }
 
 // SASLConfig says who the client is. Mechanism empty: no SASL.
 type SASLConfig struct {
-	Mechanism string
-	Username  string // PLAIN, SCRAM
-	Password  string
+	Mechanism string `yaml:"mechanism" doc:"PLAIN, SCRAM-SHA-256, SCRAM-SHA-512, OAUTHBEARER or AWS_MSK_IAM."`
+	Username  string `yaml:"username,omitempty" doc:"For PLAIN and SCRAM."`
+	Password  string `yaml:"password,omitempty" secret:"true"`
 
 	// OAUTHBEARER: a fixed token, or one that is read from a file for each new
 	// connection, or one got by OAuth's client credentials.
-	Token     string
-	TokenFile string
-	OAuth     OAuthConfig
+	Token     string      `yaml:"token,omitempty" secret:"true"`
+	TokenFile string      `yaml:"token_file,omitempty"`
+	OAuth     OAuthConfig `yaml:"oauth,omitempty"`
 
 	// AWS_MSK_IAM: fixed keys, or AWS (set by the program, not by a file), asked for each new connection.
-	AccessKey    string
-	SecretKey    string
-	SessionToken string
-	AWS          func(ctx context.Context) (AWSKeys, error)
+	AccessKey    string                                     `yaml:"access_key,omitempty"`
+	SecretKey    string                                     `yaml:"secret_key,omitempty" secret:"true"`
+	SessionToken string                                     `yaml:"session_token,omitempty" secret:"true"`
+	AWS          func(ctx context.Context) (AWSKeys, error) `yaml:"-"`
 }
 
 // OAuthConfig gets tokens by the client credentials grant.
 type OAuthConfig struct {
-	TokenURL     string
-	ClientID     string
-	ClientSecret string
-	Scope        string
+	TokenURL     string `yaml:"token_url"`
+	ClientID     string `yaml:"client_id"`
+	ClientSecret string `yaml:"client_secret" secret:"true"`
+	Scope        string `yaml:"scope,omitempty"`
 }
 
 // AWSKeys signs a connection to Amazon MSK.

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -346,13 +347,27 @@ func (m *Consumer) take(ctx context.Context, t *kgo.FetchTopic, p *kgo.FetchPart
 	return b, true
 }
 
-// Pause stops fetching all partitions, or goes on: the caller's memory is full.
-func (m *Consumer) Pause(paused bool) {
-	if paused {
-		m.cl.PauseFetchTopics(m.cfg.Topics...)
-	} else {
-		m.cl.ResumeFetchTopics(m.cfg.Topics...)
+// Pause stops fetching partitions until Resume or their revocation. Records of
+// them that were fetched and not polled are fetched again.
+func (m *Consumer) Pause(parts ...TopicPartition) { m.cl.PauseFetchPartitions(byTopic(parts)) }
+
+// Resume undoes Pause. A partition that ended with an error stays as it is.
+func (m *Consumer) Resume(parts ...TopicPartition) {
+	m.mu.Lock()
+	parts = slices.DeleteFunc(slices.Clone(parts), func(tp TopicPartition) bool {
+		s := m.held[tp]
+		return s == nil || !s.started
+	})
+	m.mu.Unlock()
+	m.cl.ResumeFetchPartitions(byTopic(parts))
+}
+
+func byTopic(parts []TopicPartition) map[string][]int32 {
+	m := map[string][]int32{}
+	for _, tp := range parts {
+		m[tp.Topic] = append(m[tp.Topic], tp.Partition)
 	}
+	return m
 }
 
 // Commit commits positions of partitions that the consumer holds; others it leaves
