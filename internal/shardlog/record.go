@@ -173,10 +173,13 @@ type Append struct {
 }
 
 // Gap accepts the loss of offsets of a source: progress goes on at Next, and
-// open offsets within the ranges are closed as lost.
+// open offsets within the ranges are closed as lost. Lost holds every offset
+// from the old Next to a later one. Next may lie before the old one only in
+// another history, with a later leader epoch; no offset from there on may stay open then.
 type Gap struct {
 	Source Source  `json:"source"`
 	Lost   []Range `json:"lost"`
+	Next   int64   `json:"next"`
 	Reason string  `json:"reason"`
 	// LeaderEpoch holds at the new Next.
 	LeaderEpoch int32  `json:"leader_epoch"`
@@ -191,19 +194,23 @@ type Floor struct {
 	Floor  event.Timestamp `json:"floor"`
 }
 
-// Expire raises floors and drops the fragments and id buckets below them.
+// Expire raises floors and drops the fragments that lie wholly below them.
+// IDsBelow, in seconds, is the start of an id bucket: those before it are
+// dropped too. It is at most the floors of all tenants (of both tables).
 type Expire struct {
-	Floors []Floor `json:"floors"`
+	Floors   []Floor `json:"floors"`
+	IDsBelow *int64  `json:"ids_below,omitempty"`
 }
 
-// Erase removes all data of a tenant: its floor becomes Floor (the horizon), and
-// later copies below it are dead as `erased`.
+// Erase removes all data of a tenant, letters too: the floor of its events becomes Floor (the
+// horizon, above every event that it has), and later copies below it are dead as `erased`.
 type Erase struct {
 	Tenant event.TenantID  `json:"tenant"`
 	Floor  event.Timestamp `json:"floor"`
 }
 
-// MergeBegin opens a job under the record's nonce.
+// MergeBegin opens a job under the record's nonce. The inputs are fragments of
+// one tenant, table and bucket, or id segments.
 type MergeBegin struct {
 	Worker string   `json:"worker"`
 	Inputs []string `json:"inputs"` // keys of fragments or id segments

@@ -1,0 +1,260 @@
+package shardlog
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/togodb/togo/internal/event"
+)
+
+const daySeconds = 86400
+
+// dayOf is the number since 1970 of the day that holds a second.
+func dayOf(second int64) int64 {
+	d := second / daySeconds
+	if second%daySeconds < 0 {
+		d--
+	}
+	return d
+}
+
+// entry is one live object: a fragment or an id segment.
+type entry struct {
+	fragment *Fragment // never changed
+	segment  *IDSegment
+	run      *run // the manifest that holds it; nil: none yet
+	dead     bool // removed since
+}
+
+func (e *entry) key() string {
+	if e.fragment != nil {
+		return e.fragment.Key
+	}
+	return e.segment.Key
+}
+
+// home is the day that lists the entry. A segment of several days is at home in
+// the day of its first bucket, for as long as it lives.
+func (e *entry) home() int64 {
+	if e.fragment != nil {
+		return dayOf(e.fragment.Bucket)
+	}
+	return dayOf(e.segment.Buckets[0].Bucket)
+}
+
+// bucketIndex lists the fragments of one data bucket, each tenant's by key.
+type bucketIndex map[event.TenantID][]*entry
+
+// day holds the live entries of one day of event time, and how the checkpoints
+// written so far hold them.
+type day struct {
+	buckets  map[int64]bucketIndex
+	segments []*entry // by key
+	count    int      // live entries
+
+	runs    []*run    // manifests, oldest first; levels never rise along them
+	fresh   []*entry  // not in a manifest yet, dead ones among them
+	removed []removal // not in a manifest yet
+	quiet   int       // checkpoints since the last change
+}
+
+// run is one manifest of a day.
+type run struct {
+	ref     manifestRef
+	removed []removal // what the manifest takes out of older ones
+}
+
+// removal takes an entry out of the manifest that holds it.
+type removal struct {
+	key  string
+	from *run
+}
+
+// insertSorted puts e in its place.
+func insertSorted(list []*entry, e *entry) []*entry {
+	at, _ := slices.BinarySearchFunc(list, e, compareEntries)
+	return slices.Insert(list, at, e)
+}
+
+// removeSorted takes e out.
+func removeSorted(list []*entry, e *entry) []*entry {
+	at, ok := slices.BinarySearchFunc(list, e, compareEntries)
+	if !ok {
+		panic("shardlog: an index misses " + e.key())
+	}
+	return slices.Delete(list, at, at+1)
+}
+
+func (s *State) day(num int64) *day {
+	d := s.days[num]
+	if d == nil {
+		d = &day{buckets: map[int64]bucketIndex{}}
+		s.days[num] = d
+	}
+	return d
+}
+
+// addFragment folds a new fragment in.
+func (s *State) addFragment(f Fragment) {
+	s.share(&f)
+	s.insert(&entry{fragment: &f})
+}
+
+// share makes the names that many fragments have share their memory. f is our
+// own, but its ranges may be the caller's.
+func (s *State) share(f *Fragment) {
+	if f.Table == TableEvents {
+		f.Table = TableEvents
+	} else {
+		f.Table = TableDeadLetters
+	}
+	f.Tenant = event.TenantID(s.intern(string(f.Tenant)))
+	f.Ranges = slices.Clone(f.Ranges)
+	for i := range f.Ranges {
+		f.Ranges[i].Column = s.intern(f.Ranges[i].Column)
+	}
+}
+
+// maxNames bounds the interned names; tenants come and go.
+const maxNames = 1 << 16
+
+func (s *State) intern(name string) string {
+	if known, ok := s.names[name]; ok {
+		return known
+	}
+	if len(s.names) >= maxNames {
+		clear(s.names)
+	}
+	s.names[name] = name
+	return name
+}
+
+// addSegment folds a new id segment in, if any of its buckets is still kept.
+func (s *State) addSegment(seg IDSegment) {
+	if seg.Buckets[len(seg.Buckets)-1].Bucket >= s.small.IDsBelow {
+		s.insert(&entry{segment: &seg})
+	}
+}
+
+// insert puts an entry into every index.
+func (s *State) insert(e *entry) {
+	d := s.day(e.home())
+	s.live[e.key()] = e
+	d.count++
+	if e.run == nil {
+		d.fresh = append(d.fresh, e)
+	}
+	if e.segment != nil {
+		s.segments++
+		d.segments = insertSorted(d.segments, e)
+		for _, b := range e.segment.Buckets {
+			if b.Bucket >= s.small.IDsBelow {
+				s.ids[b.Bucket] = insertSorted(s.ids[b.Bucket], e)
+			}
+		}
+		return
+	}
+	f := e.fragment
+	index := d.buckets[f.Bucket]
+	if index == nil {
+		index = bucketIndex{}
+		d.buckets[f.Bucket] = index
+	}
+	index[f.Tenant] = insertSorted(index[f.Tenant], e)
+}
+
+// remove takes an entry out of every index.
+func (s *State) remove(e *entry) {
+	num := e.home()
+	d := s.days[num]
+	delete(s.live, e.key())
+	e.dead = true
+	d.count--
+	if e.run != nil {
+		d.removed = append(d.removed, removal{e.key(), e.run})
+	}
+	if e.segment != nil {
+		s.segments--
+		d.segments = removeSorted(d.segments, e)
+		for _, b := range e.segment.Buckets {
+			s.dropFromBucket(b.Bucket, e)
+		}
+	} else {
+		f := e.fragment
+		index := d.buckets[f.Bucket]
+		if index[f.Tenant] = removeSorted(index[f.Tenant], e); len(index[f.Tenant]) == 0 {
+			delete(index, f.Tenant)
+		}
+		if len(index) == 0 {
+			delete(d.buckets, f.Bucket)
+		}
+	}
+	if d.count == 0 && len(d.runs) == 0 && s.planned == nil {
+		delete(s.days, num) // no checkpoint knows of it
+	}
+}
+
+// dropFromBucket takes a segment out of an id bucket that is still kept.
+func (s *State) dropFromBucket(bucket int64, e *entry) {
+	list, ok := s.ids[bucket]
+	if !ok {
+		return
+	}
+	if list = removeSorted(list, e); len(list) == 0 {
+		delete(s.ids, bucket)
+		return
+	}
+	s.ids[bucket] = list
+}
+
+// entries are the day's live entries, by bucket, tenant and key.
+func (d *day) entries() []*entry {
+	out := make([]*entry, 0, d.count)
+	out = append(out, d.segments...)
+	for _, index := range d.buckets {
+		for _, list := range index {
+			out = append(out, list...)
+		}
+	}
+	slices.SortFunc(out, compareHomes)
+	return out
+}
+
+// compareHomes orders the entries of a day as its manifests list them.
+func compareHomes(a, b *entry) int {
+	if a.fragment == nil || b.fragment == nil {
+		if a.fragment == nil && b.fragment == nil {
+			return compareEntries(a, b)
+		}
+		if a.fragment == nil {
+			return 1
+		}
+		return -1
+	}
+	return cmp.Or(
+		cmp.Compare(a.fragment.Bucket, b.fragment.Bucket),
+		cmp.Compare(a.fragment.Tenant, b.fragment.Tenant),
+		compareEntries(a, b))
+}
+
+// cloneRuns copies how manifests hold the day, without its entries.
+func (d *day) cloneRuns(copies map[*run]*run) *day {
+	c := &day{buckets: map[int64]bucketIndex{}, quiet: d.quiet}
+	for _, r := range d.runs {
+		copied := &run{ref: r.ref}
+		copies[r] = copied
+		c.runs = append(c.runs, copied)
+	}
+	move := func(in []removal) []removal {
+		out := make([]removal, len(in))
+		for i, m := range in {
+			out[i] = removal{m.key, copies[m.from]}
+		}
+		return out
+	}
+	for i, r := range d.runs {
+		c.runs[i].removed = move(r.removed)
+	}
+	c.removed = move(d.removed)
+	return c
+}

@@ -1,0 +1,116 @@
+package shardlog
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/togodb/togo/internal/chain"
+	"github.com/togodb/togo/internal/objstore"
+)
+
+// Stored is a record with its bytes in the store.
+type Stored struct {
+	Record Record
+	Bytes  []byte
+}
+
+// Follow applies every record after s's position that is there now, and returns
+// them.
+func (l *Log) Follow(ctx context.Context, s *State) ([]Record, error) {
+	var out []Record
+	for {
+		batch, err := l.ReadAfter(ctx, s.Position(), followBatch)
+		for _, one := range batch {
+			if err := s.Apply(one.Record, one.Bytes); err != nil {
+				return out, err
+			}
+			out = append(out, one.Record)
+		}
+		if err != nil || len(batch) < followBatch {
+			return out, err
+		}
+	}
+}
+
+// followBatch bounds the records that are read before they are folded.
+const followBatch = 64
+
+// catchUp is Follow without keeping the records.
+func (l *Log) catchUp(ctx context.Context, s *State) (records int, err error) {
+	for {
+		batch, err := l.ReadAfter(ctx, s.Position(), followBatch)
+		for _, one := range batch {
+			if err := s.Apply(one.Record, one.Bytes); err != nil {
+				return records, err
+			}
+			records++
+		}
+		if err != nil || len(batch) < followBatch {
+			return records, err
+		}
+	}
+}
+
+// ReadAfter returns the records behind a position that are there now, at most
+// limit of them, without folding them. With an error come the records before it.
+//
+// It reads one record, and as long as all are there, more and more at a time, so
+// that a poll of the head costs one request and a long way few round trips.
+func (l *Log) ReadAfter(ctx context.Context, after chain.Position, limit int) ([]Stored, error) {
+	var out []Stored
+	for window := 1; len(out) < limit; window = min(2*window, l.cfg.Parallel) {
+		bodies, err := l.readWindow(ctx, after+1, min(window, limit-len(out)))
+		for _, body := range bodies {
+			after++
+			r, err := l.decode(after, body)
+			if err != nil {
+				return out, err
+			}
+			out = append(out, Stored{r, body})
+		}
+		l.cfg.Metrics.read.Add(float64(len(bodies)))
+		if err != nil || len(bodies) < min(window, limit-len(out)+len(bodies)) {
+			return out, err
+		}
+	}
+	return out, nil
+}
+
+// readWindow reads n positions at once, and returns the bodies up to the first
+// position that has none.
+func (l *Log) readWindow(ctx context.Context, from chain.Position, n int) ([][]byte, error) {
+	bodies, errs := make([][]byte, n), make([]error, n)
+	var wait sync.WaitGroup
+	for i := range n {
+		wait.Go(func() { bodies[i], errs[i] = l.chain.Read(ctx, from+chain.Position(i)) })
+	}
+	wait.Wait()
+	for i, err := range errs {
+		if err == nil {
+			continue
+		}
+		if !errors.Is(err, objstore.ErrNotFound) {
+			return bodies[:i], fmt.Errorf("shard %s: %w", l.shard, err)
+		}
+		return bodies[:i], l.checkHole(ctx, from+chain.Position(i), errs[i+1:])
+	}
+	return bodies, nil
+}
+
+// checkHole: a position without a record is the head, unless a later one has a
+// record. Its writer had read this one, so that then the record has either come while
+// the window was read, or gone.
+func (l *Log) checkHole(ctx context.Context, p chain.Position, later []error) error {
+	for i, err := range later {
+		if err != nil {
+			continue
+		}
+		if _, err := l.chain.Read(ctx, p); errors.Is(err, objstore.ErrNotFound) {
+			return corrupt(l.shard, p, refuse("the record is gone, but position %d has one", uint64(p)+uint64(i)+1))
+		}
+		return nil
+	}
+	return nil
+}

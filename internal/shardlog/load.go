@@ -1,0 +1,273 @@
+package shardlog
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/togodb/togo/internal/chain"
+	"github.com/togodb/togo/internal/objstore"
+)
+
+// maxRootTries bounds the checkpoints that one start tries before it reads the
+// whole log.
+const maxRootTries = 16
+
+// Load returns the newest state: the newest checkpoint and every record after it.
+// A checkpoint that cannot be used is passed over, with a line in the log of the
+// process: the shard log is the truth, and an older checkpoint or none makes a start
+// only slower.
+func (l *Log) Load(ctx context.Context) (*State, error) {
+	roots, err := l.newestRoots(ctx)
+	if err != nil {
+		return nil, err
+	}
+	s := NewState(l.shard)
+	for i := len(roots) - 1; i >= max(0, len(roots)-maxRootTries); i-- {
+		loaded, err := l.loadRoot(ctx, roots[i])
+		if err == nil {
+			s = loaded
+			break
+		}
+		if errors.Is(err, ErrNewerFormat) || errors.Is(err, ErrCorrupt) || ctx.Err() != nil {
+			return nil, err
+		}
+		l.cfg.Metrics.fallbacks.Inc()
+		l.log.Error("checkpoint cannot be used, going back to an older one", "position", uint64(roots[i]), "error", err)
+	}
+	from := s.Position()
+	if from == 0 && len(roots) > 0 {
+		l.log.Error("no checkpoint can be used, reading the whole log", "checkpoints", len(roots))
+	}
+	if _, err := l.catchUp(ctx, s); err != nil {
+		return nil, err
+	}
+	l.log.Info("loaded", "checkpoint", uint64(from), "position", uint64(s.Position()))
+	return s, nil
+}
+
+// rootPage is how many entries of a listing are read before we look for its end
+// in another way: what a store gives for one request.
+const rootPage = 1000
+
+// newestRoots are the positions of the newest checkpoints, ascending: all, or the last
+// of very many, found in a number of requests that grows with the logarithm of the position.
+func (l *Log) newestRoots(ctx context.Context) ([]chain.Position, error) {
+	page, err := l.listRoots(ctx, 0)
+	if err != nil || len(page) < rootPage {
+		return page, err
+	}
+	// Every root beyond low is beyond the page; none is beyond high, once known.
+	low, high := page[len(page)-1], chain.Position(0)
+	for high == 0 || high-low > 1 {
+		at := 2 * low
+		if high > 0 {
+			at = low + (high-low)/2
+		}
+		next, err := l.listRoots(ctx, at)
+		switch {
+		case err != nil:
+			return nil, err
+		case len(next) == 0:
+			high = at
+		case len(next) < rootPage:
+			return next, nil
+		default:
+			page, low = next, next[len(next)-1]
+		}
+	}
+	return page, nil
+}
+
+// listRoots lists one page of the checkpoints behind a position.
+func (l *Log) listRoots(ctx context.Context, after chain.Position) ([]chain.Position, error) {
+	var out []chain.Position
+	prefix := l.rootPrefix()
+	for object, err := range l.store.List(ctx, prefix, prefix+after.String()) {
+		if err != nil {
+			return nil, fmt.Errorf("list the checkpoints of shard %s: %w", l.shard, err)
+		}
+		p, err := chain.ParsePosition(object.Key[len(prefix):])
+		if err != nil {
+			l.log.Warn("stray object among the checkpoints", "key", object.Key)
+			continue
+		}
+		if out = append(out, p); len(out) == rootPage {
+			break
+		}
+	}
+	return out, nil
+}
+
+// loadRoot is the state that a checkpoint holds. It fails with ErrCorrupt if the
+// log itself does not hold what the checkpoint was made of.
+func (l *Log) loadRoot(ctx context.Context, at chain.Position) (*State, error) {
+	body, err := l.store.Get(ctx, l.rootPrefix()+at.String())
+	if err != nil {
+		return nil, err
+	}
+	r, err := decodeRoot(body)
+	if err != nil {
+		return nil, err
+	}
+	if r.State.Shard != l.shard || r.State.Position != at {
+		return nil, fmt.Errorf("checkpoint of shard %s at %d under the wrong name", r.State.Shard, uint64(r.State.Position))
+	}
+	record, err := l.chain.Read(ctx, at)
+	switch {
+	case errors.Is(err, objstore.ErrNotFound):
+		return nil, corrupt(l.shard, at, refuse("there is a checkpoint, but the record is gone: the bucket was rolled back"))
+	case err != nil:
+		return nil, err
+	case objstore.Sum(record) != r.State.Last.Sum:
+		return nil, corrupt(l.shard, at, refuse("the record is not the one that the checkpoint was made of: the bucket was rolled back and gone on, or a record was changed"))
+	}
+	s := NewState(l.shard)
+	s.small = r.State
+	if s.small.Floors == nil {
+		s.small.Floors = NewState(l.shard).small.Floors
+	}
+	for _, src := range r.Sources {
+		s.sources[src.Source] = src
+	}
+	if err := l.loadDays(ctx, s, r); err != nil {
+		return nil, err
+	}
+	if err := l.loadIntake(ctx, s, r); err != nil {
+		return nil, err
+	}
+	if fragments, segments := s.Counts(); fragments != r.Fragments || segments != r.Segments {
+		return nil, fmt.Errorf("checkpoint of %d fragments and %d id segments, but its manifests hold %d and %d", r.Fragments, r.Segments, fragments, segments)
+	}
+	return s, nil
+}
+
+// each runs one load for each of n objects, some at a time.
+func (l *Log) each(n int, load func(i int) error) error {
+	errs := make([]error, n)
+	slots := make(chan struct{}, l.cfg.Parallel)
+	var wait sync.WaitGroup
+	for i := range n {
+		slots <- struct{}{}
+		run := func() {
+			defer func() { <-slots }()
+			errs[i] = load(i)
+		}
+		if l.cfg.Parallel == 1 {
+			run()
+			continue
+		}
+		wait.Go(run)
+	}
+	wait.Wait()
+	return errors.Join(errs...)
+}
+
+// loadDays folds the manifests of all days into s.
+func (l *Log) loadDays(ctx context.Context, s *State, r *root) error {
+	var list []manifestRef
+	for _, d := range r.Days {
+		list = append(list, d.Manifests...)
+	}
+	contents := make([]manifest, len(list))
+	err := l.each(len(list), func(i int) error { return l.getManifest(ctx, list[i], &contents[i]) })
+	if err != nil {
+		return err
+	}
+	for _, d := range r.Days {
+		if err := s.loadDay(d, contents[:len(d.Manifests)]); err != nil {
+			return err
+		}
+		contents = contents[len(d.Manifests):]
+	}
+	return nil
+}
+
+func (s *State) loadDay(d rootDay, contents []manifest) error {
+	into := s.day(d.Day)
+	entries := map[string]*entry{}
+	for i := range contents {
+		m := &contents[i]
+		if m.Shard != s.small.Shard || m.Day != d.Day {
+			return fmt.Errorf("manifest %s is of shard %s, day %d", d.Manifests[i].Name, m.Shard, m.Day)
+		}
+		made := &run{ref: d.Manifests[i]}
+		into.runs = append(into.runs, made)
+		for _, key := range m.Removed {
+			gone := entries[key]
+			if gone == nil {
+				return fmt.Errorf("manifest %s removes %q, which is not there", d.Manifests[i].Name, key)
+			}
+			made.removed = append(made.removed, removal{key, gone.run})
+			delete(entries, key)
+		}
+		if err := s.loadEntries(entries, m, made); err != nil {
+			return fmt.Errorf("manifest %s: %w", d.Manifests[i].Name, err)
+		}
+	}
+	for _, e := range entries {
+		s.insert(e)
+	}
+	return nil
+}
+
+func (s *State) loadEntries(entries map[string]*entry, m *manifest, made *run) error {
+	add := func(e *entry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case e.home() != m.Day:
+			return fmt.Errorf("%q belongs to day %d", e.key(), e.home())
+		case entries[e.key()] != nil || s.live[e.key()] != nil:
+			return fmt.Errorf("%q twice", e.key())
+		}
+		entries[e.key()] = e
+		return nil
+	}
+	for i := range m.Fragments {
+		f := &m.Fragments[i]
+		s.share(f)
+		if err := add(&entry{fragment: f, run: made}, checkFragment(f)); err != nil {
+			return err
+		}
+	}
+	for i := range m.Segments {
+		seg := &m.Segments[i]
+		err := checkSegment(seg)
+		if err == nil {
+			err = add(&entry{segment: seg, run: made}, nil)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// loadIntake folds the objects with intake bitmaps into s.
+func (l *Log) loadIntake(ctx context.Context, s *State, r *root) error {
+	contents := make([]intakeManifest, len(r.Intake))
+	err := l.each(len(r.Intake), func(i int) error { return l.getManifest(ctx, r.Intake[i].Object, &contents[i]) })
+	if err != nil {
+		return err
+	}
+	for i, in := range r.Intake {
+		object := &intakeObject{ref: in.Object, serial: i}
+		for _, c := range contents[i].Chunks {
+			object.chunks = append(object.chunks, chunkKey{c.Source, c.Chunk})
+		}
+		for _, at := range in.Chunks {
+			if contents[i].Shard != s.small.Shard || at < 0 || at >= len(object.chunks) {
+				return fmt.Errorf("manifest %s has no piece %d of this shard", in.Object.Name, at)
+			}
+			bits, err := readBitmap(contents[i].Chunks[at].Bitmap)
+			if err != nil {
+				return fmt.Errorf("manifest %s: %w", in.Object.Name, err)
+			}
+			s.intake[object.chunks[at]] = &intakeChunk{bits: bits, object: object}
+		}
+	}
+	s.intakeObjects = len(r.Intake)
+	return nil
+}
