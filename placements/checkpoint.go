@@ -234,10 +234,17 @@ func (k *Keeper) newestCheckpoint(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	after := ""
 	if hint > 0 {
-		after = checkpointKey(hint - 1) // so that the one of the hint itself is listed
+		// The one of the hint itself is listed too.
+		key, err := k.lastCheckpoint(ctx, checkpointKey(hint-1))
+		if err != nil || key != "" {
+			return key, err
+		}
 	}
+	return k.lastCheckpoint(ctx, "")
+}
+
+func (k *Keeper) lastCheckpoint(ctx context.Context, after string) (string, error) {
 	key := ""
 	for object, err := range k.cfg.Store.List(ctx, checkpointPrefix+"/", after) {
 		if err != nil {
