@@ -163,11 +163,12 @@ func (f *Fault) CrashAt(k int, applied bool) {
 	}
 }
 
-// Restart ends a crash: the store is as the crash left it, late writes among them.
+// Restart ends a crash (and forgets one that CrashAt set and that has not come): the
+// store is as the crash left it, late writes among them.
 func (f *Fault) Restart() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.crashed = false
+	f.crashed, f.crashAt = false, 0
 }
 
 // Crashed says whether a crash has come and no Restart since.

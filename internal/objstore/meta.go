@@ -213,6 +213,9 @@ func OpenMeta(ctx context.Context, s Store, d MetaDefaults) (Meta, error) {
 		case errors.Is(err, ErrNotFound):
 			// Always the same bytes: a try that lands late makes the same store.
 			last = s.PutIfAbsent(ctx, MetaKey, EncodeMeta(fresh))
+			if last == nil {
+				last = fmt.Errorf("%s was created and cannot be read: %w", MetaKey, err)
+			}
 		default:
 			last = err
 		}
