@@ -3,10 +3,49 @@
 //
 // Index is a pure core: no goroutine, clock, channel or I/O. The caller does the
 // reads that Loads names and brings the bytes back with Loaded.
+//
+// # What is in memory
+//
+// The pending table holds the ids that are in no confirmed commit yet. A unit
+// holds ids of one (id bucket, tenant): a table, and which of the bucket's parts
+// (one for each live segment that has ids of the bucket) it covers. A head is the
+// directory and the Bloom filter of one part. Units and heads are paged: in when an
+// event asks for them, out, least recently used first, under one budget and a
+// quota for each tenant. A waiting id has a probe, which keeps what loads told
+// about it.
+//
+// # Invariants
+//
+//  1. The pending table is asked first and never evicted; an id leaves it only
+//     when the commit that holds it is confirmed, and in that call its segment becomes known.
+//  2. A unit that covers a part has every id of its tenant in that part. So an id
+//     that is in no covered part's unit is not in these parts. Eviction forgets the
+//     ids and the coverage together.
+//  3. VerdictNew needs, for every live part of the bucket: a unit that covers
+//     it, a tenant that is not in its directory, a filter that says "not here", or the exact
+//     ids. VerdictDuplicate and VerdictConflict need the exact id: a filter never decides them.
+//  4. Absence is proved by bytes whose checksums held. An object that is not
+//     there proves nothing: ErrCatchUp.
+//  5. What a load told about a waiting id is kept until Accept or Forget, and a
+//     live part never changes. So a Check waits for at most three loads one after
+//     the other (a head, the rest of a head longer than guessed, the ids), whatever is evicted
+//     meanwhile.
+//  6. What is paged is at most the budget after each call, and what is charged
+//     to a tenant is at most the quota. One call goes above by at most what it brought.
+//
+// # Which reads
+//
+// A small segment is read whole, for all its buckets: after a restart the live
+// bucket has one segment for each late commit, and warming it costs about one
+// read for each and not one for each tenant. So is a part of the newest buckets. Of
+// others the head is read, and a tenant's ids when its filter says "maybe" or it
+// asks often. A tenant whose ids don't fit its quota reads the block of each id
+// that a filter could not clear.
 package dedup
 
 import (
 	"errors"
+	"fmt"
 
 	"github.com/togodb/togo/internal/event"
 	"github.com/togodb/togo/internal/idseg"
@@ -44,25 +83,6 @@ type SegmentRef struct {
 	Buckets []idseg.Bucket
 }
 
-// Load is a range read that the caller does: GetRange(Key, Offset, Length).
-type Load struct {
-	Key     string
-	Offset  int64
-	Length  int64
-	Purpose Purpose
-}
-
-// Purpose of a load, for metrics and logs.
-type Purpose uint8
-
-const (
-	PurposeHead    Purpose = iota + 1 // directory and filter of a part
-	PurposePart                       // one bucket's part with all tenants
-	PurposeSegment                    // a whole small segment
-	PurposeRun                        // one tenant's ids in a part
-	PurposeBlock                      // the block that may hold one id
-)
-
 // Config of an Index; see DefaultConfig.
 type Config struct {
 	// BudgetBytes bounds all that is paged in: tables and filters. Pending ids and
@@ -72,79 +92,142 @@ type Config struct {
 	TenantQuotaBytes int64
 	// BucketSeconds is the store's id bucket size.
 	BucketSeconds int64
+	// SmallReadBytes: what is at most so long is read whole, because a store takes
+	// as long for the first byte as for so many.
+	SmallReadBytes int64
+	// MaxReadBytes bounds the load of a tenant's ids or of a part: its bytes are
+	// in memory besides the budget while it is under way. (A head has no such bound.)
+	MaxReadBytes int64
+	// HotChecks: a tenant that had to ask the filters of a bucket so many times
+	// gets its ids of the bucket loaded.
+	HotChecks int
 }
 
 // DefaultConfig has a budget of 256 MiB, a quota of a quarter, buckets of 10 minutes.
 func DefaultConfig() Config {
-	return Config{BudgetBytes: 256 << 20, TenantQuotaBytes: 64 << 20, BucketSeconds: 600}
+	return Config{
+		BudgetBytes:      256 << 20,
+		TenantQuotaBytes: 64 << 20,
+		BucketSeconds:    600,
+		SmallReadBytes:   512 << 10,
+		MaxReadBytes:     32 << 20,
+		HotChecks:        64,
+	}
 }
 
 // Validate says what is wrong with the configuration.
-func (c Config) Validate() error { panic("dedup: not built") }
+func (c Config) Validate() error {
+	switch {
+	case c.BudgetBytes < 1:
+		return fmt.Errorf("dedup: budget of %d bytes", c.BudgetBytes)
+	case c.TenantQuotaBytes < 1 || c.TenantQuotaBytes > c.BudgetBytes:
+		return fmt.Errorf("dedup: tenant quota of %d bytes in a budget of %d", c.TenantQuotaBytes, c.BudgetBytes)
+	case c.BucketSeconds < 1:
+		return fmt.Errorf("dedup: buckets of %d seconds", c.BucketSeconds)
+	case c.SmallReadBytes < 0 || c.MaxReadBytes < 1 || c.SmallReadBytes > c.MaxReadBytes:
+		return fmt.Errorf("dedup: small reads of %d bytes, largest of %d", c.SmallReadBytes, c.MaxReadBytes)
+	case c.HotChecks < 1:
+		return fmt.Errorf("dedup: hot after %d checks", c.HotChecks)
+	}
+	return nil
+}
 
 // Index is the dedup state of one shard. It is not safe for concurrent use.
-type Index struct{}
+type Index struct {
+	cfg      Config
+	pending  table
+	buckets  map[int64]*bucket // those with live segments, by their start
+	segments map[string]*segment
+	newest   int64 // the newest bucket that ever had a segment
+	pages    pager
+	queue    []*load // wanted, not handed out
+	probes   int
+	stats    Stats
+	needs    []*part // scratch of ask
+}
 
 // New returns the index of a shard without segments: AddSegment each live one.
 // cfg must be valid.
-func New(cfg Config) *Index { panic("dedup: not built") }
-
-// AddSegment makes a live segment known that this index did not Confirm: those
-// of the shard log's state after a claim.
-func (ix *Index) AddSegment(ref SegmentRef) error { panic("dedup: not built") }
-
-// Replace applies a merge of id segments: removed ones leave, added ones, which
-// together hold the same ids, come. It never loses what is resident.
-func (ix *Index) Replace(removed []string, added []SegmentRef) error { panic("dedup: not built") }
-
-// DropBelow forgets the buckets that begin before floor (seconds). Pending ids stay.
-func (ix *Index) DropBelow(floor int64) { panic("dedup: not built") }
+func New(cfg Config) *Index {
+	if err := cfg.Validate(); err != nil {
+		panic(err)
+	}
+	return &Index{
+		cfg:      cfg,
+		buckets:  make(map[int64]*bucket),
+		segments: make(map[string]*segment),
+		pages:    newPager(cfg.BudgetBytes, cfg.TenantQuotaBytes),
+	}
+}
 
 // Check gives the verdict on an identity: pending ids first, then resident
 // tables, then the filters of the bucket's segments. A bucket without live
-// segments holds no ids. It changes nothing but what is paged in and wanted. After VerdictWait,
-// check again when loads are done; what the loads told about the id is kept until Accept or
-// Forget, so that the ids of one record can all be checked, wait together, and
-// be accepted together, however small the budget.
+// segments holds no ids. It changes nothing but what is paged in and wanted.
+// After VerdictWait, check again when loads are done; what the loads told about
+// the id is kept until Accept or Forget, so that the ids of one record can all be
+// checked, wait together, and be accepted together, however small the budget.
 func (ix *Index) Check(tenant event.TenantID, bucket int64, id event.Hash, payload uint32) Verdict {
-	panic("dedup: not built")
+	ix.stats.Checks++
+	ix.pages.tick = ix.stats.Checks / checksPerTick
+	if p, ok := ix.pending.get(&id); ok {
+		ix.stats.PendingHits++
+		return compare(p, payload)
+	}
+	b := ix.buckets[bucket]
+	if b == nil {
+		ix.stats.Empty++
+		return VerdictNew
+	}
+	u := b.units[tenant]
+	switch {
+	case u != nil && u.resident:
+		ix.pages.touch(&u.page)
+		if p, ok := u.table.get(&id); ok {
+			ix.stats.Hits++
+			return compare(p, payload)
+		}
+		if u.covered.n == b.live {
+			ix.stats.Misses++
+			return VerdictNew
+		}
+	case u == nil && b.known.n == b.live:
+		ix.stats.Misses++
+		return VerdictNew
+	}
+	return ix.ask(b, tenant, &id, payload)
 }
 
-// Accept makes an identity pending that Check called new, with no other call
-// between than Checks, Accepts and Forgets. From then on, and until its commit
+func compare(stored, asked uint32) Verdict {
+	if stored == asked {
+		return VerdictDuplicate
+	}
+	return VerdictConflict
+}
+
+// Accept makes an identity pending that Check called new, with no Confirm,
+// AddSegment or Replace between. From then on, and until its commit
 // is confirmed, it is known whatever is paged out. An identity that is pending
 // already is not accepted: the answer is then VerdictDuplicate or
 // VerdictConflict, else VerdictNew.
 func (ix *Index) Accept(bucket int64, id event.Hash, payload uint32) Verdict {
-	panic("dedup: not built")
+	ix.Forget(bucket, id)
+	if p, ok := ix.pending.get(&id); ok {
+		return compare(p, payload)
+	}
+	ix.pending.put(&id, payload)
+	return VerdictNew
 }
 
 // Forget lets go of what is kept for an identity that waited and will not be
 // accepted: a duplicate or conflict. It is a no-op for others.
-func (ix *Index) Forget(bucket int64, id event.Hash) { panic("dedup: not built") }
-
-// Confirm says that the commit that stores the entries (all of them pending) in
-// the segment ref is confirmed by the log. It makes the segment known: no
-// AddSegment for it.
-func (ix *Index) Confirm(entries []idseg.Entry, ref SegmentRef) error { panic("dedup: not built") }
-
-// Loads returns the reads that are wanted and were not handed out yet, in the
-// order in which they were asked for. The caller bounds how many are under way.
-// For each of them Loaded must be called.
-func (ix *Index) Loads() []Load { panic("dedup: not built") }
-
-// Loaded brings the answer of a load. After a read error the load is wanted
-// again (Loads hands it out once more; the caller paces it) and Loaded returns nil, except that
-// objstore.ErrNotFound of a live segment gives ErrCatchUp. Damaged bytes give
-// idseg.ErrCorrupt. Answers to loads of segments that left meanwhile, or of
-// another Index, are ignored.
-func (ix *Index) Loaded(l Load, data []byte, err error) error { panic("dedup: not built") }
-
-// Bytes is the memory of all that the index holds.
-func (ix *Index) Bytes() int64 { panic("dedup: not built") }
-
-// Stats are the index's counters and sizes.
-type Stats struct{}
-
-// Stats for metrics.
-func (ix *Index) Stats() Stats { panic("dedup: not built") }
+func (ix *Index) Forget(bucket int64, id event.Hash) {
+	b := ix.buckets[bucket]
+	if b == nil || len(b.probes) == 0 {
+		return
+	}
+	if p := b.probes[id]; p != nil {
+		p.done = true
+		delete(b.probes, id)
+		ix.probes--
+	}
+}
