@@ -1,9 +1,60 @@
+// Package fragment turns the events of one tenant and one time bucket into an
+// immutable Parquet file and gives them back as they were sent.
+//
+// # Columns
+//
+// An event's attributes become typed columns under their dotted paths. A column is
+// (path, type) and never changes: the first type that a tenant's data shows for a
+// path gets the bare name, another type gets path@type. Which columns a tenant has
+// is a grow-only list in the store (Registry), extended by compare-and-swap before a
+// fragment uses a new one.
+//
+// Invariants:
+//
+//  1. Nothing of an event is lost: every leaf of its JSON is in exactly one column,
+//     or in _rest. Event.AppendJSON gives a value equal to what was sent: numbers
+//     are equal as decimals, to any number of digits.
+//  2. A leaf goes to _rest if it is null or an empty object, if its path has a value
+//     in this row already ({"a.b":1,"a":{"b":2}}), if its path is longer than
+//     MaxPathBytes, or if the tenant's list is full.
+//  3. The column that a value goes to depends on the value and on the tenant's list
+//     alone. The same rows with the same list give the same bytes.
+//  4. _keys holds the key lists of those leaves whose keys themselves hold dots:
+//     [["http.status"]] for {"http.status":1}. Without it dots mean nesting.
+//  5. _raw holds the payload where columns cannot give it back: repeated keys, half
+//     surrogate pairs, text that is not UTF-8. It is valid UTF-8 if and only if the
+//     payload was JSON.
+//
+// # Types
+//
+// BOOLEAN; INT64 for integers of 64 bits; DOUBLE for numbers whose shortest decimal
+// form as a double is the number itself; STRING; JSON, as text, for arrays and for the
+// numbers that neither INT64 nor DOUBLE holds digit for digit. A path that has a DOUBLE
+// column and no INT64 column puts integers up to 2^53 into the DOUBLE column.
+//
+// # Names
+//
+// See names.go: one reversible rule for names that differ only in case, empty names,
+// names of our own columns and control characters.
 package fragment
 
 import (
 	"context"
+	"errors"
 
 	"github.com/togodb/togo/internal/event"
+)
+
+// FormatVersion is what this code writes and the newest that it reads: of fragments
+// (in the file's metadata) and of column lists.
+const FormatVersion = 1
+
+// Errors that a caller acts on.
+var (
+	// ErrCorrupt: the object is not as it was written. The message names the key.
+	ErrCorrupt = errors.New("fragment: corrupt")
+	// ErrNewerFormat: written by a newer version; this one stops and says so.
+	ErrNewerFormat = errors.New("fragment: written in a newer format")
 )
 
 // Row is one event or dead letter on its way into a fragment.
@@ -15,6 +66,7 @@ type Row struct {
 	Format     event.PayloadFormat
 	Payload    []byte
 	Reason     event.Reason // dead letters only
+	Detail     string       // dead letters only: what exactly was wrong, for people
 }
 
 // Kind says which table's columns a fragment has.
@@ -25,6 +77,16 @@ const (
 	DeadLetters Kind = 2 // timestamp, id, reason, source position, payload untouched
 )
 
+func (k Kind) String() string {
+	switch k {
+	case Events:
+		return "events"
+	case DeadLetters:
+		return "dead_letters"
+	}
+	return "unknown"
+}
+
 // Input is what becomes one fragment: rows of one tenant and one data bucket.
 type Input struct {
 	Tenant event.TenantID
@@ -32,6 +94,21 @@ type Input struct {
 	Bucket int64 // start, seconds since 1970
 	Seq    uint64
 	Rows   []Row
+	// SortKey lists attribute paths; "timestamp" is the event's time and is added at
+	// the end if it is not named. nil is DefaultSortKey. Nulls sort last.
+	SortKey []string
+	// BloomColumns lists column names that get a Bloom filter; nil is
+	// DefaultBloomColumns. Names that the file has not are passed over.
+	BloomColumns []string
+}
+
+// DefaultSortKey groups what is usually asked for together.
+var DefaultSortKey = []string{"service", "status", "timestamp"}
+
+// DefaultBloomColumns are names that are asked for by exact value and are spread over
+// the whole file.
+var DefaultBloomColumns = []string{
+	"id", "trace_id", "span_id", "traceId", "spanId", "trace.id", "span.id", "request_id",
 }
 
 // File is an encoded fragment.
@@ -39,25 +116,29 @@ type File struct {
 	Body     []byte
 	Rows     int64
 	Min, Max event.Timestamp
-	Ranges   []Range // of the sort key's columns
+	Ranges   []Range // of the sort key's columns, without timestamp
 	Sum      string  // xxh3-128, hex
 }
 
-// Range bounds the values of a column, as text.
+// Range bounds the values of a column, as text: numbers in decimal, booleans as
+// true and false, strings cut to MaxRangeBytes. A cut Min is a prefix, so it is not
+// above the smallest value; a cut Max is a prefix with its last code point raised by
+// one, so it is not below the largest. If Nulls equals the file's rows, no row has a
+// value and Min and Max mean nothing.
 type Range struct {
 	Column   string
 	Min, Max string
 	Nulls    int64
 }
 
-// Encode turns rows into a Parquet file: it asks columns for those that it
-// needs (which may extend the tenant's list in the store) and sorts the rows.
-func Encode(ctx context.Context, in Input, columns ColumnSource) (*File, error) {
-	panic("fragment: not built")
-}
+// MaxRangeBytes keeps the ranges of a commit record small.
+const MaxRangeBytes = 64
 
 // ColumnSource gives the columns of a tenant, extended by what is needed.
 type ColumnSource interface {
+	// Ensure returns a version of the tenant's list that has the needed columns,
+	// except for those that no longer fit under the tenant's max_columns. With an
+	// empty need it returns a version that may be old but never loses a column.
 	Ensure(ctx context.Context, tenant event.TenantID, need []PathType) (*Columns, error)
 }
 
@@ -67,8 +148,25 @@ type PathType struct {
 	Type Type
 }
 
-// Type is a column type.
+// Type is a column type. The numbers are stored and never change.
 type Type uint8
 
-// Columns is one version of a tenant's grow-only column list.
-type Columns struct{}
+const (
+	Boolean Type = 1
+	Int64   Type = 2
+	Double  Type = 3
+	String  Type = 4
+	JSON    Type = 5
+
+	numTypes = 6
+)
+
+var typeNames = [numTypes]string{Boolean: "boolean", Int64: "int64", Double: "double", String: "string", JSON: "json"}
+
+// String is the type as it stands in column names (path@type) and lists.
+func (t Type) String() string {
+	if t < Boolean || t > JSON {
+		return "unknown"
+	}
+	return typeNames[t]
+}

@@ -1,0 +1,425 @@
+package fragment
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"slices"
+	"sync"
+	"unicode/utf8"
+
+	"github.com/togodb/togo/internal/event"
+	"github.com/togodb/togo/internal/event/jsonscan"
+	"github.com/togodb/togo/internal/fragment/parquetfile"
+)
+
+// builder fills columns from rows. It is used again, with bounds on what it keeps.
+type builder struct {
+	in    *Input
+	known *Columns
+	fixed bool // ask for no new column: what has none goes to _rest
+
+	ownColumns []*parquetfile.Column // as ownSchema
+	anyNanos   bool
+
+	root    *keyNode
+	nodes   int
+	entries map[string]*pathEntry
+	filled  []*filledColumn // of attributes, in the order in which they came
+	spare   []*parquetfile.Column
+	need    []PathType
+
+	tape         jsonscan.Tape
+	keys         [][]byte // to the token at hand
+	rest         []int    // tokens that go to _rest
+	dotted       []byte   // _keys while it is built
+	text         []byte
+	path         []byte
+	payloadBytes int
+}
+
+// keyNode is one key below its parents, with the keys below it. The keys of one event
+// mostly come in the order of the event before, so each node guesses.
+type keyNode struct {
+	key      []byte
+	dotted   bool       // the key or one above it holds a dot
+	entry    *pathEntry // nil until a value came for it
+	children map[string]*keyNode
+	order    []*keyNode // children in the order in which they first came
+	guess    int        // into order: the child that is expected next
+}
+
+// pathEntry is a path with its columns.
+type pathEntry struct {
+	path    string
+	lastRow int // that has a value for the path
+	columns [numTypes]*filledColumn
+}
+
+// filledColumn is a column of the tenant's list, or one that the list is asked for.
+type filledColumn struct {
+	PathType
+	known Column // its zero value until the list has it
+	data  *parquetfile.Column
+}
+
+// noEntry stands for paths that have no column and get none.
+var noEntry = &pathEntry{lastRow: -1}
+
+const (
+	// maxKeyNodes bounds the memory of names; beyond, names are looked up anew each time.
+	maxKeyNodes = 16 << 10
+	// keepColumnBytes bounds what a column's buffers keep for the next fragment, and
+	// keepColumns how many columns are kept.
+	keepColumnBytes = 1 << 20
+	keepColumns     = 64
+	// keepTextBytes bounds the buffers that hold one value.
+	keepTextBytes = 1 << 20
+)
+
+var builders = sync.Pool{New: func() any { return new(builder) }}
+
+func (b *builder) begin(in *Input, known *Columns, fixed bool) {
+	b.release()
+	b.in, b.known, b.fixed = in, known, fixed
+	b.anyNanos, b.nodes, b.payloadBytes = false, 0, 0
+	b.root = &keyNode{}
+	b.entries = make(map[string]*pathEntry)
+	b.need = nil
+	for i := range ownSchema {
+		b.ownColumns = append(b.ownColumns, b.column(ownSchema[i].name, int32(i+1), ownSchema[i].kind))
+	}
+}
+
+// release gives the columns' memory back to the builder.
+func (b *builder) release() {
+	for _, c := range b.ownColumns {
+		b.keepSpare(c)
+	}
+	for _, f := range b.filled {
+		b.keepSpare(f.data)
+	}
+	clear(b.filled)
+	b.ownColumns, b.filled = b.ownColumns[:0], b.filled[:0]
+	b.in, b.known, b.root, b.entries = nil, nil, nil, nil
+	for _, buf := range []*[]byte{&b.dotted, &b.text, &b.path} {
+		if cap(*buf) > keepTextBytes {
+			*buf = nil
+		}
+	}
+}
+
+func (b *builder) keepSpare(c *parquetfile.Column) {
+	if len(b.spare) < keepColumns {
+		c.Reset("", 0, parquetfile.Boolean, keepColumnBytes)
+		b.spare = append(b.spare, c)
+	}
+}
+
+func (b *builder) column(name string, id int32, kind parquetfile.Kind) *parquetfile.Column {
+	if n := len(b.spare); n > 0 {
+		c := b.spare[n-1]
+		b.spare = b.spare[:n-1]
+		c.Reset(name, id, kind, keepColumnBytes)
+		return c
+	}
+	return parquetfile.NewColumn(name, id, kind)
+}
+
+func (b *builder) events() error {
+	b.identity()
+	for i := range b.in.Rows {
+		row := &b.in.Rows[i]
+		b.payloadBytes += len(row.Payload)
+		switch row.Format {
+		case event.FormatText:
+			b.textRow(i, row.Payload)
+		case event.FormatJSON:
+			if err := b.jsonRow(i, row.Payload); err != nil {
+				return fmt.Errorf("fragment: event %d of tenant %q: %w", i, b.in.Tenant, err)
+			}
+		default:
+			panic(fmt.Sprintf("fragment: event of format %d", row.Format))
+		}
+	}
+	return nil
+}
+
+// messageKey is the attribute of a text record.
+const messageKey = "message"
+
+func (b *builder) textRow(i int, payload []byte) {
+	if !utf8.Valid(payload) {
+		b.own(colRaw).AppendBytes(i, payload)
+		payload = bytes.ToValidUTF8(payload, []byte("\uFFFD"))
+	}
+	b.keys = append(b.keys[:0], []byte(messageKey))
+	node := b.child(b.root, b.keys[0])
+	c := b.columnFor(node, i, String)
+	if c == nil {
+		b.text = append(appendString(append(b.text[:0], `{"message":`...), payload), '}')
+		b.own(colRest).AppendBytes(i, b.text)
+		return
+	}
+	c.data.AppendBytes(i, payload)
+}
+
+func (b *builder) jsonRow(i int, payload []byte) error {
+	if err := b.tape.Parse(payload); err != nil {
+		return err
+	}
+	b.rest, b.dotted, b.keys = b.rest[:0], b.dotted[:0], b.keys[:0]
+	b.object(i, b.root, 0, len(b.tape.Tokens))
+	if len(b.rest) > 0 {
+		b.own(colRest).AppendBytes(i, b.restJSON())
+	}
+	if len(b.dotted) > 0 {
+		b.dotted = append(b.dotted, ']')
+		b.own(colKeys).AppendBytes(i, b.dotted)
+	}
+	if b.tape.RepeatedKeys || b.tape.LoneSurrogates {
+		b.text = appendCompact(b.text[:0], bytes.TrimPrefix(payload, byteOrderMark), false)
+		b.own(colRaw).AppendBytes(i, b.text)
+	}
+	return nil
+}
+
+var byteOrderMark = []byte("\xEF\xBB\xBF")
+
+// object takes the members of one object, tokens [from, to).
+func (b *builder) object(row int, node *keyNode, from, to int) {
+	tokens := b.tape.Tokens
+	for t := from; t < to; t = int(tokens[t].Next) {
+		token := &tokens[t]
+		if token.Kind == jsonscan.End {
+			return
+		}
+		if token.Has(jsonscan.Dropped) {
+			continue
+		}
+		key := b.tape.Key(t)
+		b.keys = append(b.keys, key)
+		switch token.Kind {
+		case jsonscan.Object:
+			b.object(row, b.child(node, key), t+1, int(token.Next))
+		case jsonscan.Null, jsonscan.EmptyObject:
+			b.rest = append(b.rest, t)
+		default:
+			b.leaf(row, b.child(node, key), t)
+		}
+		b.keys = b.keys[:len(b.keys)-1]
+	}
+}
+
+// child finds or makes the node of a key.
+func (b *builder) child(n *keyNode, key []byte) *keyNode {
+	if n.guess < len(n.order) {
+		if c := n.order[n.guess]; bytes.Equal(c.key, key) {
+			n.guess++
+			return c
+		}
+	}
+	if c := n.children[string(key)]; c != nil {
+		n.guess = 0
+		for i, o := range n.order {
+			if o == c {
+				n.guess = i + 1
+				break
+			}
+			if i == maxGuess {
+				break
+			}
+		}
+		return c
+	}
+	c := &keyNode{key: bytes.Clone(key), dotted: n.dotted || bytes.IndexByte(key, '.') >= 0}
+	if b.nodes >= maxKeyNodes {
+		return c
+	}
+	b.nodes++
+	if n.children == nil {
+		n.children = map[string]*keyNode{}
+	}
+	n.children[string(key)] = c
+	n.order = append(n.order, c)
+	n.guess = len(n.order)
+	return c
+}
+
+// maxGuess bounds the search for a key's place in the order.
+const maxGuess = 256
+
+// leaf puts a value into its column, or marks it for _rest.
+func (b *builder) leaf(row int, node *keyNode, t int) {
+	token, raw := &b.tape.Tokens[t], b.tape.Raw(t)
+	var f *filledColumn
+	switch token.Kind {
+	case jsonscan.Bool:
+		if f = b.columnFor(node, row, Boolean); f != nil {
+			f.data.AppendBool(row, raw[0] == 't')
+		}
+	case jsonscan.String:
+		if f = b.columnFor(node, row, String); f != nil {
+			if token.Has(jsonscan.Escaped) {
+				b.text = b.tape.AppendString(b.text[:0], t)
+				raw = b.text
+			}
+			f.data.AppendBytes(row, raw)
+		}
+	case jsonscan.Array:
+		if f = b.columnFor(node, row, JSON); f != nil {
+			b.text = appendCompact(b.text[:0], raw, token.Has(jsonscan.LoneSurrogate))
+			f.data.AppendBytes(row, b.text)
+		}
+	case jsonscan.Number:
+		f = b.number(row, node, raw, token.Has(jsonscan.Integer))
+	default:
+		panic(fmt.Sprintf("fragment: token of kind %d", token.Kind))
+	}
+	if f == nil {
+		b.rest = append(b.rest, t)
+		return
+	}
+	if node.dotted {
+		b.noteDots()
+	}
+}
+
+func (b *builder) number(row int, node *keyNode, raw []byte, integer bool) *filledColumn {
+	n := classify(raw, integer)
+	if n.kind == Int64 && -maxExactInteger <= n.i && n.i <= maxExactInteger {
+		if e := b.entry(node); e.columns[Int64] == nil && e.columns[Double] != nil {
+			n = number{kind: Double, f: float64(n.i)}
+		}
+	}
+	f := b.columnFor(node, row, n.kind)
+	if f == nil {
+		return nil
+	}
+	switch n.kind {
+	case Int64:
+		f.data.AppendInt(row, n.i)
+	case Double:
+		f.data.AppendDouble(row, n.f)
+	default:
+		f.data.AppendBytes(row, raw)
+	}
+	return f
+}
+
+// entry is the path of a node with its columns; b.keys lead to the node.
+func (b *builder) entry(node *keyNode) *pathEntry {
+	if node.entry != nil {
+		return node.entry
+	}
+	b.path = b.path[:0]
+	for i, key := range b.keys {
+		if i > 0 {
+			b.path = append(b.path, '.')
+		}
+		if b.path = appendKey(b.path, key); len(b.path) > MaxPathBytes {
+			node.entry = noEntry
+			return noEntry
+		}
+	}
+	e := b.entries[string(b.path)]
+	if e == nil {
+		e = &pathEntry{path: string(b.path), lastRow: -1}
+		for t := Boolean; t <= JSON; t++ {
+			if known, ok := b.known.Lookup(e.path, t); ok {
+				e.columns[t] = &filledColumn{PathType: PathType{e.path, t}, known: known}
+			}
+		}
+		if e.columns == noEntry.columns && b.closed() {
+			// Not kept under its node either: a later row may find the list with room
+			// only in another fragment.
+			node.entry = noEntry
+			return noEntry
+		}
+		b.entries[e.path] = e
+	}
+	node.entry = e
+	return e
+}
+
+// closed tells that no new column may be asked for.
+func (b *builder) closed() bool {
+	return b.fixed || len(b.known.list)+len(b.need) >= b.known.max
+}
+
+// columnFor gives the column for a value of a type in a row, and takes the row's place
+// under the path; nil if the value goes to _rest.
+func (b *builder) columnFor(node *keyNode, row int, t Type) *filledColumn {
+	e := b.entry(node)
+	if e == noEntry || e.lastRow == row {
+		return nil
+	}
+	f := e.columns[t]
+	if f == nil {
+		if b.closed() {
+			return nil
+		}
+		f = &filledColumn{PathType: PathType{e.path, t}}
+		e.columns[t] = f
+		b.need = append(b.need, f.PathType)
+	}
+	if f.data == nil {
+		f.data = b.column(f.known.Name, f.known.FieldID, fileKind(t))
+		b.filled = append(b.filled, f)
+	}
+	e.lastRow = row
+	return f
+}
+
+func fileKind(t Type) parquetfile.Kind {
+	switch t {
+	case Boolean:
+		return parquetfile.Boolean
+	case Int64:
+		return parquetfile.Int64
+	case Double:
+		return parquetfile.Double
+	case String:
+		return parquetfile.String
+	}
+	return parquetfile.JSON
+}
+
+// noteDots adds b.keys, of which one holds a dot, to _keys.
+func (b *builder) noteDots() {
+	if len(b.dotted) == 0 {
+		b.dotted = append(b.dotted, '[')
+	} else {
+		b.dotted = append(b.dotted, ',')
+	}
+	for i, k := range b.keys {
+		if i == 0 {
+			b.dotted = append(b.dotted, '[')
+		} else {
+			b.dotted = append(b.dotted, ',')
+		}
+		b.dotted = appendString(b.dotted, k)
+	}
+	b.dotted = append(b.dotted, ']')
+}
+
+// name gives the columns that the list has just got their names.
+func (b *builder) name(known *Columns) {
+	b.known = known
+	for _, f := range b.filled {
+		if f.known.Name == "" {
+			f.known, _ = known.Lookup(f.Path, f.Type)
+			f.data.Name, f.data.FieldID = f.known.Name, f.known.FieldID
+		}
+	}
+}
+
+// sorted lists the attributes' columns by field id.
+func (b *builder) sorted() []*parquetfile.Column {
+	slices.SortFunc(b.filled, func(x, y *filledColumn) int { return cmp.Compare(x.known.FieldID, y.known.FieldID) })
+	out := make([]*parquetfile.Column, len(b.filled))
+	for i, f := range b.filled {
+		out[i] = f.data
+	}
+	return out
+}

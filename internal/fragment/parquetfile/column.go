@@ -1,0 +1,250 @@
+// Package parquetfile writes flat Parquet files from whole columns.
+//
+// A column is filled in the order in which rows come, and written in the order of a
+// permutation of them, so that sorting moves no values. Text columns intern their
+// values while they repeat: the interned form is what the file's dictionary needs.
+//
+// What a file is made of:
+//
+//  1. Columns are leaves of the root, required or optional, never repeated.
+//  2. Pages are version 1, compressed each for itself with zstd, with a CRC. A page ends
+//     at PageRows rows or PageBytes bytes; a value above that has a page that
+//     begins with it, so that no other page grows.
+//  3. A row group has RowGroupRows rows; its columns lie one after the other, each with
+//     its dictionary page first, then the row group's Bloom filters.
+//  4. Each column has a column index and an offset index. Bounds of byte arrays are cut
+//     to BoundBytes: the lower at a code point's end, the upper so too with
+//     its last code point raised by one.
+//  5. The same columns, permutation and options give the same bytes.
+package parquetfile
+
+import (
+	"bytes"
+	"hash/maphash"
+	"math"
+)
+
+// Kind is a column's physical and logical type.
+type Kind uint8
+
+const (
+	Boolean         Kind = iota + 1
+	Int32                // signed
+	Int64                // signed
+	TimestampMicros      // UTC
+	Double
+	String // UTF-8
+	JSON   // UTF-8 text of a JSON value
+	Bytes
+)
+
+// Sizes of a file's parts. Pages are small enough that a look-up of few rows reads
+// little, and large enough to compress; row groups suit engines that work on one a
+// thread.
+const (
+	PageRows     = 16 << 10
+	PageBytes    = 256 << 10
+	RowGroupRows = 128 << 10
+	BoundBytes   = 64
+)
+
+const (
+	// maxInterned bounds the distinct values of a text column that is interned. Beyond,
+	// a dictionary takes more from a reader than it saves.
+	maxInterned = 64 << 10
+	// internProbe is how many values a text column takes before it is asked whether
+	// interning pays.
+	internProbe = 1 << 10
+)
+
+// Column is one column while it is filled, and its place in the schema.
+type Column struct {
+	Name     string
+	FieldID  int32
+	Kind     Kind
+	Required bool // every row has a value
+	Bloom    bool
+
+	rows []int32 // of each value, ascending
+	nums []int64 // booleans, integers, bits of doubles
+
+	// Of byte arrays: values, or while interned the distinct ones with codes.
+	arena    []byte
+	views    []view
+	codes    []int32
+	table    []int32 // open addressing; index + 1 into views
+	interned bool
+}
+
+type view struct {
+	offset uint32
+	length uint32
+}
+
+var seed = maphash.MakeSeed()
+
+// NewColumn is an empty column.
+func NewColumn(name string, fieldID int32, kind Kind) *Column {
+	c := &Column{Name: name, FieldID: fieldID, Kind: kind}
+	c.interned = c.text()
+	return c
+}
+
+// Reset empties the column and keeps its memory, up to keepBytes.
+func (c *Column) Reset(name string, fieldID int32, kind Kind, keepBytes int) {
+	*c = Column{
+		Name: name, FieldID: fieldID, Kind: kind,
+		rows: keep(c.rows, keepBytes), nums: keep(c.nums, keepBytes/8),
+		arena: keep(c.arena, keepBytes), views: keep(c.views, keepBytes/8),
+		codes: keep(c.codes, keepBytes/4), table: keep(c.table, keepBytes/4),
+	}
+	c.interned = c.text()
+}
+
+func keep[T any](s []T, most int) []T {
+	if cap(s) > most {
+		return nil
+	}
+	return s[:0]
+}
+
+func (c *Column) text() bool { return c.Kind == String || c.Kind == JSON || c.Kind == Bytes }
+
+// Len is the number of values.
+func (c *Column) Len() int { return len(c.rows) }
+
+// LastRow is the row of the last value, or -1.
+func (c *Column) LastRow() int {
+	if len(c.rows) == 0 {
+		return -1
+	}
+	return int(c.rows[len(c.rows)-1])
+}
+
+// Size estimates the memory of the column's values.
+func (c *Column) Size() int {
+	return 4*len(c.rows) + 8*len(c.nums) + len(c.arena) + 8*len(c.views) + 4*len(c.codes) + 4*len(c.table)
+}
+
+// AppendInt adds a value for a row behind all rows so far.
+func (c *Column) AppendInt(row int, v int64) {
+	c.rows = append(c.rows, int32(row))
+	c.nums = append(c.nums, v)
+}
+
+// AppendBool adds a value for a row behind all rows so far.
+func (c *Column) AppendBool(row int, v bool) {
+	n := int64(0)
+	if v {
+		n = 1
+	}
+	c.AppendInt(row, n)
+}
+
+// AppendDouble adds a value for a row behind all rows so far.
+func (c *Column) AppendDouble(row int, v float64) { c.AppendInt(row, int64(math.Float64bits(v))) }
+
+// AppendBytes adds a value for a row behind all rows so far, and copies it.
+func (c *Column) AppendBytes(row int, v []byte) {
+	c.rows = append(c.rows, int32(row))
+	if !c.interned {
+		c.push(v)
+		return
+	}
+	if len(c.views)*2 >= len(c.table) {
+		c.grow()
+	}
+	mask := len(c.table) - 1
+	i := int(maphash.Bytes(seed, v)) & mask
+	for c.table[i] != 0 {
+		if known := c.table[i] - 1; bytes.Equal(c.at(c.views[known]), v) {
+			c.codes = append(c.codes, known)
+			return
+		}
+		i = (i + 1) & mask
+	}
+	c.push(v)
+	c.table[i] = int32(len(c.views))
+	c.codes = append(c.codes, int32(len(c.views)-1))
+	if n := len(c.codes); n == internProbe && !c.pays() || len(c.views) > maxInterned {
+		c.spread()
+	}
+}
+
+// pays tells that values repeat enough for a dictionary.
+func (c *Column) pays() bool { return len(c.views)*2 <= len(c.codes) }
+
+func (c *Column) push(v []byte) {
+	if uint64(len(c.arena)+len(v)) > math.MaxUint32 {
+		panic("parquetfile: a column of more than 4 GiB; fragments are bounded far below")
+	}
+	c.views = append(c.views, view{uint32(len(c.arena)), uint32(len(v))})
+	c.arena = append(c.arena, v...)
+}
+
+func (c *Column) at(v view) []byte { return c.arena[v.offset : v.offset+v.length] }
+
+// grow doubles the table.
+func (c *Column) grow() {
+	n := max(64, 2*len(c.table))
+	if cap(c.table) >= n {
+		c.table = c.table[:n]
+		clear(c.table)
+	} else {
+		c.table = make([]int32, n)
+	}
+	for k, v := range c.views {
+		i := int(maphash.Bytes(seed, c.at(v))) & (n - 1)
+		for c.table[i] != 0 {
+			i = (i + 1) & (n - 1)
+		}
+		c.table[i] = int32(k + 1)
+	}
+}
+
+// spread ends interning: from now on each value stands for itself.
+func (c *Column) spread() {
+	views := make([]view, len(c.codes), 2*len(c.codes))
+	for i, code := range c.codes {
+		views[i] = c.views[code]
+	}
+	c.views, c.codes, c.table, c.interned = views, c.codes[:0], c.table[:0], false
+}
+
+// value is the k-th value of a byte array column.
+func (c *Column) value(k int32) []byte {
+	if c.interned {
+		k = c.codes[k]
+	}
+	return c.at(c.views[k])
+}
+
+// places fills pos, as long as the file has rows, with the index of each row's value or
+// -1. A column with a value in every row gives nil: a row's value has the row's index.
+func (c *Column) places(pos []int32) []int32 {
+	if len(c.rows) == len(pos) {
+		return nil
+	}
+	for i := range pos {
+		pos[i] = -1
+	}
+	for k, row := range c.rows {
+		pos[row] = int32(k)
+	}
+	return pos
+}
+
+// Ranks gives each row's rank among the column's distinct values in ascending order,
+// from 0; rows without a value get missing.
+func (c *Column) Ranks(rows int, missing uint32) []uint32 {
+	out := make([]uint32, rows)
+	for i := range out {
+		out[i] = missing
+	}
+	if c.text() {
+		c.rankText(out)
+	} else {
+		c.rankNumbers(out)
+	}
+	return out
+}

@@ -1,0 +1,194 @@
+package parquetfile
+
+import (
+	"encoding/binary"
+	"fmt"
+
+	"github.com/parquet-go/parquet-go/deprecated"
+	"github.com/parquet-go/parquet-go/encoding/thrift"
+	"github.com/parquet-go/parquet-go/format"
+)
+
+// KeyValue is one entry of a file's metadata.
+type KeyValue struct{ Key, Value string }
+
+// Options are what a file has beside its columns.
+type Options struct {
+	CreatedBy string
+	Metadata  []KeyValue
+	SortedBy  []string // names of columns of the file, ascending, nulls last
+}
+
+const magic = "PAR1"
+
+// Write appends a file to dst, which must be empty or begin at an object's start. rows
+// names the columns' rows in the order in which they are written.
+func Write(dst []byte, columns []*Column, rows []int32, o Options) ([]byte, error) {
+	w := &writer{out: append(dst, magic...), base: len(dst), columns: columns, options: o}
+	for _, c := range columns {
+		if c.Required && c.Len() != len(rows) {
+			panic(fmt.Sprintf("parquetfile: required column %q has %d values for %d rows", c.Name, c.Len(), len(rows)))
+		}
+	}
+	w.scratch = scratches.Get().(*scratch)
+	defer scratches.Put(w.scratch)
+	w.pos = grown(w.scratch.pos, len(rows))
+	w.scratch.pos = w.pos
+	total := len(rows)
+	for from := 0; from < total; from += RowGroupRows {
+		if err := w.rowGroup(rows[from:min(from+RowGroupRows, total)]); err != nil {
+			return nil, err
+		}
+	}
+	w.indexes()
+	if err := w.footer(total); err != nil {
+		return nil, err
+	}
+	return w.out, nil
+}
+
+type writer struct {
+	out     []byte
+	base    int // where the file begins in out
+	columns []*Column
+	options Options
+	*scratch
+	pos []int32 // one entry a row of the file
+
+	groups  []format.RowGroup
+	columnI [][]format.ColumnIndex
+	offsetI [][]format.OffsetIndex
+}
+
+func (w *writer) offset() int64 { return int64(len(w.out) - w.base) }
+
+func (w *writer) rowGroup(rows []int32) error {
+	g := format.RowGroup{NumRows: int64(len(rows)), FileOffset: w.offset(), Ordinal: int16(len(w.groups))}
+	columnI := make([]format.ColumnIndex, len(w.columns))
+	offsetI := make([]format.OffsetIndex, len(w.columns))
+	filters := make([][]byte, len(w.columns))
+	for i, c := range w.columns {
+		k := chunk{w: w, c: c, index: &columnI[i], offsets: &offsetI[i]}
+		if err := k.write(rows); err != nil {
+			return fmt.Errorf("column %q: %w", c.Name, err)
+		}
+		filters[i] = k.filter
+		g.Columns = append(g.Columns, format.ColumnChunk{MetaData: k.meta})
+		g.TotalByteSize += k.meta.TotalUncompressedSize
+		g.TotalCompressedSize += k.meta.TotalCompressedSize
+	}
+	for i, f := range filters {
+		if f == nil {
+			continue
+		}
+		meta := &g.Columns[i].MetaData
+		meta.BloomFilterOffset = w.offset()
+		w.thrift(&format.BloomFilterHeader{
+			NumBytes:    int32(len(f)),
+			Algorithm:   format.BloomFilterAlgorithm{Value: &format.SplitBlockAlgorithm{}},
+			Hash:        format.BloomFilterHash{Value: &format.XxHash{}},
+			Compression: format.BloomFilterCompression{Value: &format.BloomFilterUncompressed{}},
+		})
+		w.out = append(w.out, f...)
+		meta.BloomFilterLength = int32(w.offset() - meta.BloomFilterOffset)
+	}
+	for _, name := range w.options.SortedBy {
+		for i, c := range w.columns {
+			if c.Name == name {
+				g.SortingColumns = append(g.SortingColumns, format.SortingColumn{ColumnIdx: int32(i)})
+			}
+		}
+	}
+	w.groups = append(w.groups, g)
+	w.columnI, w.offsetI = append(w.columnI, columnI), append(w.offsetI, offsetI)
+	return nil
+}
+
+// indexes writes all column indexes, then all offset indexes: a reader that wants
+// either reads one range.
+func (w *writer) indexes() {
+	for g := range w.groups {
+		for i := range w.columns {
+			c := &w.groups[g].Columns[i]
+			c.ColumnIndexOffset = w.offset()
+			w.thrift(&w.columnI[g][i])
+			c.ColumnIndexLength = int32(w.offset() - c.ColumnIndexOffset)
+		}
+	}
+	for g := range w.groups {
+		for i := range w.columns {
+			c := &w.groups[g].Columns[i]
+			c.OffsetIndexOffset = w.offset()
+			w.thrift(&w.offsetI[g][i])
+			c.OffsetIndexLength = int32(w.offset() - c.OffsetIndexOffset)
+		}
+	}
+}
+
+func (w *writer) footer(rows int) error {
+	meta := format.FileMetaData{
+		Version: 2, NumRows: int64(rows), RowGroups: w.groups, CreatedBy: w.options.CreatedBy,
+		Schema: make([]format.SchemaElement, 0, len(w.columns)+1),
+	}
+	root := format.SchemaElement{Name: "schema"}
+	root.NumChildren.Set(int32(len(w.columns)))
+	meta.Schema = append(meta.Schema, root)
+	for _, c := range w.columns {
+		meta.Schema = append(meta.Schema, c.schema())
+		meta.ColumnOrders = append(meta.ColumnOrders, format.ColumnOrder{Value: &format.TypeDefinedOrder{}})
+	}
+	for _, kv := range w.options.Metadata {
+		meta.KeyValueMetadata = append(meta.KeyValueMetadata, format.KeyValue{Key: kv.Key, Value: kv.Value})
+	}
+	begin := w.offset()
+	w.thrift(&meta)
+	w.out = binary.LittleEndian.AppendUint32(w.out, uint32(w.offset()-begin))
+	w.out = append(w.out, magic...)
+	return nil
+}
+
+func (w *writer) thrift(v any) {
+	b, err := thrift.Marshal(&compact, v)
+	if err != nil {
+		panic(fmt.Sprintf("parquetfile: encode %T: %v", v, err)) // to memory: only a bug fails
+	}
+	w.out = append(w.out, b...)
+}
+
+var compact thrift.CompactProtocol
+
+func (c *Column) physical() format.Type {
+	switch c.Kind {
+	case Boolean:
+		return format.Boolean
+	case Int32:
+		return format.Int32
+	case Int64, TimestampMicros:
+		return format.Int64
+	case Double:
+		return format.Double
+	}
+	return format.ByteArray
+}
+
+func (c *Column) schema() format.SchemaElement {
+	e := format.SchemaElement{Name: c.Name, FieldID: c.FieldID}
+	e.Type.Set(c.physical())
+	if c.Required {
+		e.RepetitionType.Set(format.Required)
+	} else {
+		e.RepetitionType.Set(format.Optional)
+	}
+	switch c.Kind {
+	case TimestampMicros:
+		e.LogicalType.Value = &format.TimestampType{IsAdjustedToUTC: true, Unit: format.TimeUnit{Value: &format.MicroSeconds{}}}
+		e.ConvertedType.Set(deprecated.TimestampMicros)
+	case String:
+		e.LogicalType.Value = &format.StringType{}
+		e.ConvertedType.Set(deprecated.UTF8)
+	case JSON:
+		e.LogicalType.Value = &format.JsonType{}
+		e.ConvertedType.Set(deprecated.Json)
+	}
+	return e
+}
