@@ -218,12 +218,11 @@ func (l *Log) Claim(ctx context.Context, s *State, owner, incarnation string) (e
 	return 0, "", fmt.Errorf("claim shard %s: %w: %d", l.shard, ErrLostRaces, maxClaimTries)
 }
 
-// Release hands the shard over; s must be of the owner's epoch. It is done when
-// the release stands, and fails with ErrFenced if another has claimed meanwhile.
-func (l *Log) Release(ctx context.Context, s *State) error {
-	release := Release{Epoch: s.Epoch()}
+// Release hands the shard over that was claimed with epoch e. It is done when the
+// release stands, and fails with ErrFenced if another has claimed meanwhile.
+func (l *Log) Release(ctx context.Context, s *State, e Epoch) error {
 	return l.insist(ctx, s, func() (*Record, error) {
-		return &Record{Kind: KindRelease, Release: &release}, nil
+		return &Record{Kind: KindRelease, Release: &Release{Epoch: e}}, nil
 	})
 }
 

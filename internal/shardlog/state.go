@@ -89,9 +89,9 @@ type State struct {
 	names   map[string]string      // one copy of each name that many fragments have
 	intake  map[chunkKey]*intakeChunk
 
-	segments      int   // id segments in live
-	sinceRecords  int   // records folded since the last checkpoint that s knows of
-	sinceBytes    int64 // and their bytes
+	segments      int             // id segments in live
+	sinceRecords  int             // records folded since the last checkpoint that s knows of
+	sinceBytes    int64           // and their bytes
 	planned       *CheckpointPlan // not yet written
 	intakeObjects int             // written by this state, for their names
 }
