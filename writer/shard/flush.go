@@ -1,0 +1,429 @@
+package shard
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/togodb/togo/internal/event"
+	"github.com/togodb/togo/internal/fragment"
+	"github.com/togodb/togo/internal/idseg"
+	"github.com/togodb/togo/internal/shardlog"
+	"github.com/togodb/togo/writer/dedup"
+)
+
+// flight is a flush under way: from the plan until its commit is settled.
+type flight struct {
+	number  uint64
+	seq     uint64
+	started time.Time
+	cut     cutOff
+	files   []FilePlan
+	ids     *IDPlan // nil without identities
+	ledger  shardlog.Ledger
+	intake  []shardlog.Intake
+	memory  int64
+	oldest  time.Time // when its oldest record was accepted
+	// lowWater is the number behind its uploads: all below are in it, committed or given up.
+	lowWater uint64
+}
+
+// plan begins the next flush if one is due, or does what comes after the last.
+func (c *Core) plan() {
+	if c.state == nil || c.feed == nil || c.flight != nil || c.commit != nil {
+		return
+	}
+	if taken := c.choose(); taken || c.ending != goOn || c.progressDue() {
+		if c.launch() {
+			return
+		}
+	}
+	// Nothing is in flight and nothing is left to flush.
+	switch c.ending {
+	case release:
+		c.append(&shardlog.Record{Kind: shardlog.KindRelease, Release: &shardlog.Release{Epoch: c.p.Epoch}})
+	case lose:
+		if c.drained() {
+			c.finishLoss()
+		}
+	case moveOver:
+		if c.drained() {
+			c.moveOver()
+		}
+	}
+}
+
+// drained says that nothing that was read waits any more.
+func (c *Core) drained() bool { return len(c.waiting) == 0 && len(c.backlog) == 0 }
+
+// moveOver goes on with the topic's new incarnation.
+func (c *Core) moveOver() {
+	old := c.feed
+	if len(old.unread) > 0 {
+		c.loseNow(&Loss{Source: old.source, Kind: "topic_recreated", Ranges: old.unread, Next: old.next})
+		return
+	}
+	c.ending, c.reading, c.feed = goOn, false, nil
+	c.begin()
+}
+
+// choose marks the buffers that are flushed now.
+func (c *Core) choose() bool {
+	if c.ending != goOn {
+		return c.takeIf(func(*buffer) bool { return true })
+	}
+	taken := false
+	if c.due() {
+		taken = c.takeIf(c.joins)
+	}
+	cfg := &c.p.Config
+	if c.bufferBytes >= cfg.MemoryBytes/2 || c.full() {
+		taken = c.takeLargest(cfg.MemoryBytes/4) || taken
+	}
+	for n := len(c.buffers)/8 + 1; c.tooManyOpen(); {
+		if !c.takeOldest(n) {
+			break // the rest is parked, and bounded too
+		}
+		taken = true
+	}
+	return taken
+}
+
+// maxOpenOffsets bounds the open offsets themselves, well below what the shard
+// log takes (shardlog.MaxOpenOffsets).
+const maxOpenOffsets = shardlog.MaxOpenOffsets / 2
+
+// tooManyOpen says whether a commit of the taken buffers would leave more open
+// than a commit may.
+func (c *Core) tooManyOpen() bool {
+	if len(c.feed.entries) <= c.p.Config.MaxOpen {
+		return false
+	}
+	ranges, offsets := c.feed.leftOpen(isTaken)
+	return ranges > c.p.Config.MaxOpen || offsets > maxOpenOffsets
+}
+
+func isTaken(b *buffer) bool { return b.taken }
+
+// small says whether a buffer may wait longer than others.
+func (c *Core) small(b *buffer) bool { return b.input < c.p.Config.SmallTenantBytes }
+
+// due says whether a buffer's size or age asks for a flush. Small tenants ask
+// at most once in FlushAge, so that many of them share a commit.
+func (c *Core) due() bool {
+	cfg := &c.p.Config
+	for _, b := range c.buffers {
+		age := c.now.Sub(b.born)
+		switch {
+		case b.input >= cfg.FlushBytes:
+			return true
+		case !c.small(b):
+			if age >= cfg.FlushAge {
+				return true
+			}
+		case age >= cfg.SmallTenantAge && c.now.Sub(c.lastFlush) >= cfg.FlushAge:
+			return true
+		}
+	}
+	return false
+}
+
+// progressDue says whether a commit that closes nothing but control offsets is due.
+func (c *Core) progressDue() bool {
+	return c.feed.control > 0 && c.now.Sub(c.lastFlush) >= c.p.Config.SmallTenantAge
+}
+
+// joins says whether a buffer goes along with a flush that another asked for:
+// those that would ask soon, so that they share its commit, and those
+// without rows, which cost no object.
+func (c *Core) joins(b *buffer) bool {
+	cfg := &c.p.Config
+	age := c.now.Sub(b.born)
+	switch {
+	case len(b.rows) == 0 || b.input >= cfg.FlushBytes:
+		return true
+	case c.small(b):
+		return age >= cfg.SmallTenantAge/4*3
+	}
+	return age >= cfg.FlushAge/2
+}
+
+func (c *Core) takeIf(f func(*buffer) bool) bool {
+	any := false
+	for _, b := range c.buffers {
+		if !b.taken && f(b) {
+			b.taken, any = true, true
+		}
+	}
+	return any
+}
+
+// takeLargest takes buffers, the largest first, until at most rest bytes are left.
+func (c *Core) takeLargest(rest int64) bool {
+	left := c.bufferBytes
+	bySize := make([]*buffer, 0, len(c.buffers))
+	for _, b := range c.buffers {
+		if b.taken {
+			left -= b.memory
+		} else {
+			bySize = append(bySize, b)
+		}
+	}
+	slices.SortStableFunc(bySize, func(a, b *buffer) int { return cmp.Compare(b.memory, a.memory) })
+	any := false
+	for _, b := range bySize {
+		if left <= rest {
+			break
+		}
+		b.taken, any = true, true
+		left -= b.memory
+	}
+	return any
+}
+
+// takeOldest takes the n oldest buffers that are left.
+func (c *Core) takeOldest(n int) bool {
+	any := false
+	for _, b := range c.buffers {
+		if n == 0 {
+			break
+		}
+		if !b.taken {
+			b.taken, any = true, true
+			n--
+		}
+	}
+	return any
+}
+
+// launch makes a flight of the taken buffers; false if it would move nothing.
+func (c *Core) launch() bool {
+	cut := c.feed.cutOff(isTaken)
+	if !cut.something() {
+		return false
+	}
+	c.flights++
+	f := &flight{number: c.flights, seq: c.state.Seq() + 1, started: c.now, oldest: c.now, cut: cut}
+	intake := shardlog.NewIntake()
+	var ids []idseg.Entry
+	rest := c.buffers[:0]
+	for _, b := range c.buffers {
+		if !b.taken {
+			rest = append(rest, b)
+			continue
+		}
+		c.board(f, b, intake)
+		ids = append(ids, b.ids...)
+	}
+	clear(c.buffers[len(rest):])
+	c.buffers = rest
+	if len(ids) > 0 {
+		f.ids = &IDPlan{Key: fmt.Sprintf("ids/%s/%d-%s-%d.ids", c.p.Shard, c.p.Epoch, c.p.Nonce, c.upload()), Entries: ids}
+	}
+	f.lowWater = c.uploads
+	f.intake = intake.ToIntake()
+	c.feed.entries, c.feed.control = cut.rest, 0
+	c.flight, c.lastFlush, c.flightBytes = f, c.now, f.memory
+	c.bufferBytes -= f.memory
+	if len(f.files) == 0 && f.ids == nil {
+		c.commitFlight(nil, nil)
+		return true
+	}
+	c.emit(Encode{c.gen, f.number, f.files, f.ids})
+	return true
+}
+
+// board takes a buffer into the flight.
+func (c *Core) board(f *flight, b *buffer, intake *shardlog.IntakeSet) {
+	f.memory += b.memory
+	if b.born.Before(f.oldest) {
+		f.oldest = b.born
+	}
+	f.ledger.Events += b.ledger.Events
+	f.ledger.Stored += b.ledger.Stored
+	f.ledger.Duplicate += b.ledger.Duplicate
+	f.ledger.Conflict += b.ledger.Conflict
+	f.ledger.Dead += b.ledger.Dead
+	for _, s := range b.spans {
+		intake.AddRange(shardlog.SourceFrom(c.intakes[s.source]), s.from, s.next)
+	}
+	slots := make([]slot, 0, len(b.rows))
+	for s := range b.rows {
+		slots = append(slots, s)
+	}
+	slices.SortFunc(slots, func(x, y slot) int {
+		return cmp.Or(strings.Compare(string(x.table), string(y.table)), cmp.Compare(x.bucket, y.bucket))
+	})
+	for _, s := range slots {
+		f.files = append(f.files, c.filePlan(f, b.tenant, s, *b.rows[s]))
+	}
+	t := c.tenants[b.tenant]
+	if t.buffer = nil; len(t.parked) == 0 {
+		delete(c.tenants, b.tenant)
+	}
+}
+
+func (c *Core) filePlan(f *flight, tenant event.TenantID, s slot, rows []fragment.Row) FilePlan {
+	folder, kind := "data", fragment.Events
+	if s.table == shardlog.TableDeadLetters {
+		folder, kind = "letters", fragment.DeadLetters
+	}
+	return FilePlan{
+		Key: fmt.Sprintf("%s/%s/%s/%s-%d-%s-%d.parquet", folder, tenant, time.Unix(s.bucket, 0).UTC().Format("2006-01-02T15"),
+			c.p.Shard, c.p.Epoch, c.p.Nonce, c.upload()),
+		Table: s.table,
+		Input: fragment.Input{Tenant: tenant, Kind: kind, Bucket: s.bucket, Seq: f.seq, Rows: rows},
+	}
+}
+
+// upload gives out the next upload number.
+func (c *Core) upload() uint64 {
+	n := c.uploads
+	c.uploads++
+	return n
+}
+
+// encoded makes the commit of what was uploaded.
+func (c *Core) encoded(in Encoded) {
+	f := c.flight
+	if f == nil || in.Flight != f.number || c.commit != nil {
+		return
+	}
+	if in.Err != nil {
+		c.stop(Stop{Reason: Corruption, Err: fmt.Errorf("flush %d: %w", f.number, in.Err)})
+		return
+	}
+	if len(in.Files) != len(f.files) || (in.IDs == nil) != (f.ids == nil) {
+		panic(fmt.Sprintf("shard: %d files of %d were encoded", len(in.Files), len(f.files)))
+	}
+	c.commitFlight(in.Files, in.IDs)
+}
+
+func (c *Core) commitFlight(files []EncodedFile, ids *EncodedIDs) {
+	f := c.flight
+	a := &shardlog.Append{
+		Epoch: c.p.Epoch, Seq: f.seq, LowWater: f.lowWater,
+		Progress: []shardlog.Progress{f.cut.progress}, Ledger: f.ledger, Intake: f.intake,
+	}
+	for i, e := range files {
+		p := &f.files[i]
+		if e.Rows != int64(len(p.Input.Rows)) {
+			panic(fmt.Sprintf("shard: %s has %d rows of %d", p.Key, e.Rows, len(p.Input.Rows)))
+		}
+		a.Fragments = append(a.Fragments, shardlog.Fragment{
+			Key: p.Key, Tenant: p.Input.Tenant, Table: p.Table, Bucket: p.Input.Bucket,
+			Rows: e.Rows, Bytes: e.Bytes, Sum: e.Sum, Min: e.Min, Max: e.Max,
+			SeqMin: f.seq, SeqMax: f.seq, Ranges: e.Ranges,
+		})
+	}
+	if ids != nil {
+		a.IDs = &shardlog.IDSegment{Key: f.ids.Key, Bytes: ids.Bytes, Sum: ids.Sum, IDs: int64(len(f.ids.Entries))}
+		for _, b := range ids.Buckets {
+			a.IDs.Buckets = append(a.IDs.Buckets, shardlog.IDBucket{Bucket: b.Bucket, IDs: b.IDs, Offset: b.Offset, Length: b.Length})
+		}
+	}
+	c.append(&shardlog.Record{Kind: shardlog.KindAppend, Append: a})
+}
+
+func (c *Core) append(r *shardlog.Record) {
+	if err := c.state.Check(r); err != nil {
+		panic(fmt.Sprintf("shard: the log would refuse our own record: %v", err))
+	}
+	c.commit = r
+	c.emit(Append{c.gen, c.state.Head(), r})
+}
+
+// appended folds the record that settled the position.
+func (c *Core) appended(in Appended) {
+	if c.commit == nil {
+		return
+	}
+	if errors.Is(in.Err, shardlog.ErrNewerFormat) {
+		c.stop(Stop{Reason: Newer, Err: in.Err})
+		return
+	}
+	if in.Err != nil {
+		c.stop(Stop{Reason: Corruption, Err: in.Err})
+		return
+	}
+	if err := c.state.Apply(in.Record, in.Stored); err != nil {
+		c.stop(Stop{Reason: Corruption, Err: fmt.Errorf("record %d of shard %s: %w", in.Record.Position, c.p.Shard, err)})
+		return
+	}
+	if in.Won {
+		c.won()
+		return
+	}
+	c.foreign(&in.Record)
+}
+
+// won is the end of our own append: what it names is now part of the store.
+func (c *Core) won() {
+	r := c.commit
+	c.commit = nil
+	if r.Kind == shardlog.KindRelease {
+		c.stop(Stop{Reason: Released})
+		return
+	}
+	f := c.flight
+	c.flight, c.flightBytes, c.lastCommit = nil, 0, c.now
+	if f.ids != nil {
+		if err := c.index.Confirm(f.ids.Entries, segmentRef(*r.Append.IDs)); err != nil {
+			panic(fmt.Sprintf("shard: confirm %s: %v", f.ids.Key, err))
+		}
+	}
+	c.feed.next, c.feed.nextEpoch = f.cut.progress.Next, f.cut.progress.LeaderEpoch
+	c.counts.commit(r.Append, f, c.now)
+	c.emit(CommitGroup{c.feed.source, c.feed.name, c.feed.next})
+}
+
+// foreign decides what another's record at our position means for ours.
+func (c *Core) foreign(r *shardlog.Record) {
+	c.counts.LostRaces++
+	switch r.Kind {
+	case shardlog.KindClaim, shardlog.KindRelease:
+		c.fenced(c.state)
+	case shardlog.KindMergeBegin, shardlog.KindMergeAbort, shardlog.KindQuarantine:
+		c.again()
+	case shardlog.KindMergeEnd:
+		c.merged(r.MergeEnd)
+	case shardlog.KindAppend:
+		// An earlier try of our own, given up at a reload, has landed after all: it
+		// closed offsets that are held again here.
+		c.reload("an earlier append of this claim landed late")
+	default: // expire, erase, gap, rewrite: verdicts or progress may differ now
+		c.reload(fmt.Sprintf("record %d is a %s", r.Position, r.Kind))
+	}
+}
+
+// again tries the same append at the next position: nothing that it rests on changed.
+func (c *Core) again() {
+	r := c.commit
+	c.append(&shardlog.Record{Kind: r.Kind, Append: r.Append, Release: r.Release})
+}
+
+// merged tells the index which id segments took the place of which.
+func (c *Core) merged(m *shardlog.MergeEnd) {
+	if len(m.IDs) > 0 {
+		var refs []dedup.SegmentRef
+		for _, seg := range m.IDs {
+			refs = append(refs, segmentRef(seg))
+		}
+		if err := c.index.Replace(m.Inputs, refs); err != nil {
+			c.stop(Stop{Reason: Corruption, Err: fmt.Errorf("merge %s: %w", m.Job, err)})
+			return
+		}
+	}
+	c.again()
+}
+
+func segmentRef(seg shardlog.IDSegment) dedup.SegmentRef {
+	ref := dedup.SegmentRef{Key: seg.Key, Bytes: seg.Bytes}
+	for _, b := range seg.Buckets {
+		ref.Buckets = append(ref.Buckets, idseg.Bucket{Bucket: b.Bucket, IDs: b.IDs, Offset: b.Offset, Length: b.Length})
+	}
+	return ref
+}
