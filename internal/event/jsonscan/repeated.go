@@ -27,10 +27,10 @@ type keyTable struct {
 
 var keySeed = maphash.MakeSeed()
 
-// repeated notes the key of the member that becomes the next token. If an equal key
-// came before, its token is Dropped.
+// repeated notes the key of the last token. If an equal key came before in its object,
+// that one's token is Dropped.
 func (t *Tape) repeated(seen *siblings, key []byte) {
-	next := uint32(len(t.Tokens))
+	next := uint32(len(t.Tokens) - 1)
 	seen.count++
 	if seen.count > manyKeys {
 		t.lookUp(seen, key, next)
@@ -57,12 +57,10 @@ func filterHash(key []byte) uint64 {
 	h := uint64(len(key))
 	if len(key) >= 8 {
 		h += binary.LittleEndian.Uint64(key) ^ binary.LittleEndian.Uint64(key[len(key)-8:])*0x9E3779B97F4A7C15
-	} else {
-		var x uint64
-		for _, c := range key {
-			x = x<<8 | uint64(c)
-		}
-		h += x << 4
+	} else if len(key) >= 4 {
+		h += uint64(binary.LittleEndian.Uint32(key))<<32 | uint64(binary.LittleEndian.Uint32(key[len(key)-4:]))
+	} else if len(key) > 0 {
+		h += uint64(key[0])<<48 | uint64(key[len(key)/2])<<32 | uint64(key[len(key)-1])<<16
 	}
 	h ^= h >> 31
 	return h * 0xD6E8FEB86659FD93
@@ -112,8 +110,7 @@ func (k *keyTable) reset(size int) {
 	k.used = 0
 }
 
-// slot is where the key is, or where it belongs. The next token may not exist yet, so
-// its slot is filled by the caller.
+// slot is where the key is, or where it belongs.
 func (k *keyTable) slot(t *Tape, key []byte) *uint32 {
 	mask := uint64(len(k.slots) - 1)
 	for h := maphash.Bytes(keySeed, key) & mask; ; h = (h + 1) & mask {

@@ -105,12 +105,13 @@ const (
 )
 
 // special marks the bytes of x that end a run of plain string text: quote, backslash,
-// control characters and bytes of 0x80 and above. The lowest mark is exact; marks above
-// it may be false, by the borrow of the subtraction.
+// control characters and bytes of 0x80 and above. The xor by 2 swaps quote and space, so
+// that one subtraction finds the quote with the control characters. The lowest mark is
+// exact; marks above it may be false, by the borrow of the subtraction.
 func special(x uint64) uint64 {
-	quote := x ^ '"'*ones
-	slash := x ^ '\\'*ones
-	return ((quote-ones)&^quote | (slash-ones)&^slash | (x-' '*ones)&^x | x) & highs
+	low := (x ^ 2*ones) - ('"'-1)*ones
+	slash := (x ^ '\\'*ones) - ones
+	return (low | slash | x) & highs
 }
 
 // str reads a string from the byte after its opening quote to its closing quote, whose
@@ -294,13 +295,27 @@ func (s *scanner) key(i int) (end, value int, flags Flag) {
 	if at(s.doc, i) != '"' {
 		return failed, s.fail(i, "expected a key"), 0
 	}
-	end, flags = s.str(i + 1)
-	if end == failed {
-		return failed, failed, 0
+	doc := s.doc
+	// Most keys are plain and end within eight bytes or sixteen.
+	end = i + 1
+	for end+8 <= len(doc) {
+		m := special(binary.LittleEndian.Uint64(doc[end:]))
+		if m != 0 {
+			end += bits.TrailingZeros64(m) >> 3
+			break
+		}
+		end += 8
 	}
-	i = space(s.doc, end+1)
-	if at(s.doc, i) != ':' {
-		return failed, s.fail(i, "expected a colon"), 0
+	if at(doc, end) != '"' {
+		if end, flags = s.str(i + 1); end == failed {
+			return failed, failed, 0
+		}
 	}
-	return end, space(s.doc, i+1), flags
+	i = end + 1
+	if at(doc, i) != ':' {
+		if i = space(doc, i); at(doc, i) != ':' {
+			return failed, s.fail(i, "expected a colon"), 0
+		}
+	}
+	return end, space(doc, i+1), flags
 }

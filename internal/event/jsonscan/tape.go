@@ -43,11 +43,12 @@ func (t *Tape) object(s *scanner, i, depth int) int {
 		if end == failed {
 			return failed
 		}
-		tok := Token{keyStart: uint32(i + 1), keyEnd: uint32(end)}
+		tok := t.next()
+		tok.keyStart, tok.keyEnd = uint32(i+1), uint32(end)
 		if keyFlags != 0 {
-			t.escapedKey(&tok, doc[i+1:end], keyFlags)
+			t.escapedKey(tok, doc[i+1:end], keyFlags)
 		}
-		t.repeated(&seen, t.key(&tok))
+		t.repeated(&seen, t.key(tok))
 		if i = t.value(s, tok, value, depth); i == failed {
 			return failed
 		}
@@ -63,62 +64,78 @@ func (t *Tape) object(s *scanner, i, depth int) int {
 	}
 }
 
-// value reads the value at i and writes its tokens; tok holds the key already.
-func (t *Tape) value(s *scanner, tok Token, i, depth int) int {
-	index := len(t.Tokens)
-	tok.Next = uint32(index + 1)
-	tok.start = uint32(i)
-	switch c := at(s.doc, i); c {
+// next appends a token without a key and a value and returns its place. Its parts are
+// then written one by one: copying a token that was just put together would wait for
+// the writes.
+func (t *Tape) next() *Token {
+	n := len(t.Tokens)
+	if n == cap(t.Tokens) {
+		t.Tokens = append(t.Tokens, Token{})
+	}
+	t.Tokens = t.Tokens[:n+1]
+	tok := &t.Tokens[n]
+	tok.Next = uint32(n + 1)
+	tok.Kind, tok.Flags = 0, 0
+	return tok
+}
+
+// value reads the value at i into tok, the last token.
+func (t *Tape) value(s *scanner, tok *Token, i, depth int) int {
+	start, end := i, failed
+	var flags Flag
+	switch at(s.doc, i) {
 	case '"':
-		end, flags := s.str(i + 1)
-		if end == failed {
+		if end, flags = s.str(i + 1); end == failed {
 			return failed
 		}
-		tok.Kind, tok.start, tok.end = String, uint32(i+1), uint32(end)
-		tok.Flags |= flags
-		i = end + 1
+		tok.Kind, start, i = String, i+1, end+1
 	case '{':
 		if depth == MaxDepth {
 			return s.tooDeep()
 		}
-		if end := space(s.doc, i+1); at(s.doc, end) != '}' {
-			return t.inner(s, tok, end, depth)
-		} else {
-			i = end + 1
+		inner := space(s.doc, i+1)
+		if at(s.doc, inner) != '}' {
+			return t.inner(s, tok, inner, depth)
 		}
-		tok.Kind, tok.end = EmptyObject, uint32(i)
-	default:
-		end, kind, flags := s.skip(i, depth)
-		if end == failed {
+		tok.Kind, end = EmptyObject, inner+1
+		i = end
+	case '[':
+		if end, tok.Kind, flags = s.skip(i, depth); end == failed {
 			return failed
 		}
-		tok.Kind, tok.end = kind, uint32(end)
-		tok.Flags |= flags
+		i = end
+	default:
+		if end, tok.Kind, flags = s.scalar(i); end == failed {
+			return failed
+		}
 		i = end
 	}
-	if tok.Has(LoneSurrogate) {
-		t.LoneSurrogates = true
+	tok.start, tok.end = uint32(start), uint32(end)
+	if flags != 0 {
+		tok.Flags |= flags
+		if flags&LoneSurrogate != 0 {
+			t.LoneSurrogates = true
+		}
 	}
-	t.Tokens = append(t.Tokens, tok)
 	return i
 }
 
 // inner reads an object with members inside another.
-func (t *Tape) inner(s *scanner, tok Token, i, depth int) int {
-	index := len(t.Tokens)
-	tok.Kind = Object
-	t.Tokens = append(t.Tokens, tok)
+func (t *Tape) inner(s *scanner, tok *Token, i, depth int) int {
+	index := len(t.Tokens) - 1
+	tok.Kind, tok.start, tok.end = Object, 0, 0
 	if i = t.object(s, i, depth+1); i == failed {
 		return failed
 	}
-	next := uint32(len(t.Tokens) + 1)
-	t.Tokens = append(t.Tokens, Token{Kind: End, Next: next})
-	t.Tokens[index].Next = next
+	end := t.next()
+	end.Kind = End
+	end.keyStart, end.keyEnd, end.start, end.end = 0, 0, 0, 0
+	t.Tokens[index].Next = end.Next
 	return i
 }
 
 func (t *Tape) escapedKey(tok *Token, raw []byte, flags Flag) {
-	tok.Flags = KeyEscaped
+	tok.Flags |= KeyEscaped
 	if flags&LoneSurrogate != 0 {
 		tok.Flags |= KeyLoneSurrogate
 		t.LoneSurrogates = true
