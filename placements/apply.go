@@ -74,7 +74,7 @@ func (t *Table) change(r Record) error {
 		return t.genesis(r.Genesis)
 	case KindExtend:
 		if r.Extend.Horizon <= t.horizon {
-			return refuse("horizon %s is not above %s", r.Extend.Horizon, t.horizon)
+			return refuse("horizon %s is not above %s", showTime(r.Extend.Horizon), showTime(t.horizon))
 		}
 		t.horizon = r.Extend.Horizon
 		return nil
@@ -268,11 +268,11 @@ func (t *Table) admit(a *Admit) error {
 	})
 	switch {
 	case !found:
-		return refuse("no rule of admission begins at %s", a.Rule)
+		return refuse("no rule of admission begins at %s", showTime(a.Rule))
 	case a.Rule >= t.horizon:
-		return refuse("the rule of admission of %s is not in force below the horizon %s", a.Rule, t.horizon)
+		return refuse("the rule of admission of %s is not in force below the horizon %s", showTime(a.Rule), showTime(t.horizon))
 	case t.rules[n].Unknown == UnknownDeny || t.rules[n].MaxTenants == 0:
-		return refuse("the rule of admission of %s has no set", a.Rule)
+		return refuse("the rule of admission of %s has no set", showTime(a.Rule))
 	case len(a.Tenants) < 1 || len(a.Tenants) > maxBatch:
 		return refuse("%d tenants, from 1 to %d are allowed", len(a.Tenants), maxBatch)
 	}
@@ -312,7 +312,7 @@ func (t *Table) admit(a *Admit) error {
 // checkFrom holds rule 2 of the package: what changes, changes at or above the horizon.
 func (t *Table) checkFrom(from event.Timestamp) error {
 	if from < t.horizon {
-		return refuse("from %s lies below the horizon %s", from, t.horizon)
+		return refuse("from %s lies below the horizon %s", showTime(from), showTime(t.horizon))
 	}
 	return nil
 }

@@ -336,6 +336,10 @@ func (s *scenario) runWrite(ctx context.Context, cmd string, a *actor, w words, 
 	case "more-shards":
 		n, _ := strconv.Atoi(w["to"])
 		_, err = k.AddShards(ctx, n)
+	case "force-admit":
+		_, err = k.Propose(ctx, func(*Table) (Record, error) {
+			return Record{Kind: KindAdmit, Admit: &Admit{Rule: s.time(a, w["rule"]), Tenants: []event.TenantID{event.TenantID(name)}}}, nil
+		})
 	case "force-shards":
 		n, _ := strconv.Atoi(w["to"])
 		_, err = k.Propose(ctx, func(*Table) (Record, error) {
