@@ -132,7 +132,7 @@ func (w *writer) run(ctx context.Context, n int) error {
 			return err
 		}
 		if out.Won {
-			w.won[head+1] = string(out.Body)
+			w.won[head+1] = body
 		} else {
 			w.lost[head+1] = lostRace{own: body, found: string(out.Body)}
 		}
