@@ -1,0 +1,119 @@
+package event
+
+import (
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/togodb/togo/internal/event/jsonscan"
+)
+
+// benchEvent is an event of common shape: 22 leaves, three levels.
+const benchEvent = `{"timestamp":"2024-03-17T09:26:53.589793Z","event_id":"01HS5V7Z9K3QW8XJ4T2M6N0PRB","service":"checkout-api","status":"error","level":"ERROR","message":"payment provider answered 502, kept for retry later","host":"ip-10-12-33-7","pod":"checkout-api-6d5f8c7b9-x2x4q","http":{"method":"POST","url":"/v1/orders/81723/pay","status_code":502,"duration_ms":1834.27,"client":{"ip":"198.18.7.41","port":51844}},"trace_id":"4bf92f3577b34da6a3ce929d0e0e4736","span_id":"00f067aa0ba902b7","retry":true,"attempt":3,"user":{"id":991823,"plan":"pro"},"tags":["eu","card"],"ok":false}`
+
+// measure runs f, which handles events events, and reports time, CPU time of the
+// process and allocations per event.
+func measure(b *testing.B, events int, f func()) {
+	b.ReportAllocs()
+	var start, end syscall.Rusage
+	syscall.Getrusage(syscall.RUSAGE_SELF, &start)
+	for b.Loop() {
+		f()
+	}
+	syscall.Getrusage(syscall.RUSAGE_SELF, &end)
+	cpu := time.Duration(end.Utime.Nano() + end.Stime.Nano() - start.Utime.Nano() - start.Stime.Nano())
+	n := float64(b.N * events)
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/n, "ns/event")
+	b.ReportMetric(float64(cpu.Nanoseconds())/n, "cpu-ns/event")
+}
+
+func BenchmarkExtract(b *testing.B) {
+	x, err := Compile(DefaultMapping(), testLimits)
+	if err != nil {
+		b.Fatal(err)
+	}
+	rec := RecordView{Value: []byte(benchEvent), Headers: []Header{{"X-Scope-OrgID", []byte("acme")}}, KafkaTimestamp: kafkaTime, Origin: testOrigin}
+	var item Item
+	var tenant TenantID
+	measure(b, 1, func() { x.Extract(&rec, &item, &tenant) })
+	if item.Kind != KindEvent || string(item.ID) != "01HS5V7Z9K3QW8XJ4T2M6N0PRB" {
+		b.Fatalf("%+v", item)
+	}
+}
+
+func BenchmarkExtractWithoutID(b *testing.B) {
+	x, err := Compile(DefaultMapping(), testLimits)
+	if err != nil {
+		b.Fatal(err)
+	}
+	rec := RecordView{Value: []byte(`{"a":1}`), KafkaTimestamp: kafkaTime, Origin: testOrigin}
+	var item Item
+	var tenant TenantID
+	measure(b, 1, func() { x.Extract(&rec, &item, &tenant) })
+}
+
+func BenchmarkIdentity(b *testing.B) {
+	h, id := NewHasher(Seed{1}), []byte("01HS5V7Z9K3QW8XJ4T2M6N0PRB")
+	measure(b, 1, func() { h.Identity("acme", kafkaTime, id) })
+}
+
+func BenchmarkRouting(b *testing.B) {
+	h, id := NewHasher(Seed{1}), []byte("01HS5V7Z9K3QW8XJ4T2M6N0PRB")
+	measure(b, 1, func() { h.Routing(id) })
+}
+
+func BenchmarkPayloadHash(b *testing.B) {
+	h, payload := NewHasher(Seed{1}), []byte(benchEvent)
+	measure(b, 1, func() { h.Payload(payload) })
+}
+
+func BenchmarkParseTime(b *testing.B) {
+	for name, text := range map[string]string{"rfc3339": "2024-03-17T09:26:53.589793Z", "offset": "2024-03-17T09:26:53+01:00", "ms": "1710667613589", "float": "1710667613.589793"} {
+		b.Run(name, func(b *testing.B) {
+			text := []byte(text)
+			measure(b, 1, func() {
+				if _, err := ParseTime(jsonscan.String, text, UnitAuto); err != nil {
+					b.Fatal(err)
+				}
+			})
+		})
+	}
+}
+
+const benchBatch = 100
+
+func benchEnvelope() *Envelope {
+	e := &Envelope{Tenant: "acme", PlacementVersion: 7}
+	for i := range benchBatch {
+		it := Item{Kind: KindEvent, HasID: true, ID: []byte("01HS5V7Z9K3QW8XJ4T2M6N0PRB"), FirstSeen: kafkaTime + Timestamp(i)*1e6,
+			Origin: testOrigin, Format: FormatJSON, Payload: []byte(benchEvent)}
+		it.Timestamp = it.FirstSeen - 12345678
+		it.Origin.Offset += int64(i)
+		e.Items = append(e.Items, it)
+	}
+	return e
+}
+
+func BenchmarkEnvelopeEncode(b *testing.B) {
+	e := benchEnvelope()
+	var builder Builder
+	var buf []byte
+	measure(b, benchBatch, func() {
+		builder.Reset(e.Tenant)
+		for i := range e.Items {
+			builder.Append(&e.Items[i])
+		}
+		buf = builder.Finish(buf[:0], e.PlacementVersion)
+	})
+	b.ReportMetric(float64(len(buf))/benchBatch-float64(len(benchEvent))-26, "overhead-B/event")
+}
+
+func BenchmarkEnvelopeDecode(b *testing.B) {
+	buf := AppendEnvelope(nil, benchEnvelope())
+	var e Envelope
+	measure(b, benchBatch, func() {
+		if err := DecodeEnvelope(buf, &e); err != nil {
+			b.Fatal(err)
+		}
+	})
+}
