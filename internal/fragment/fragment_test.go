@@ -29,7 +29,7 @@ func equalJSON(a, b []byte) error {
 }
 
 func parseJSON(b []byte) (v any, err error) {
-	d := json.NewDecoder(bytes.NewReader(b))
+	d := json.NewDecoder(bytes.NewReader(bytes.TrimPrefix(b, byteOrderMark)))
 	d.UseNumber()
 	err = d.Decode(&v)
 	return v, err
