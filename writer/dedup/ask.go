@@ -30,7 +30,7 @@ func (ix *Index) ask(b *bucket, tenant event.TenantID, id *event.Hash, payload u
 	}
 	if !ix.gather(u, p, id) {
 		ix.stats.ColdMisses++
-		ix.enforce(u.account)
+		ix.enforce()
 		return VerdictNew
 	}
 	ix.stats.Waits++
@@ -40,7 +40,7 @@ func (ix *Index) ask(b *bucket, tenant event.TenantID, id *event.Hash, payload u
 		ix.probes++
 	}
 	ix.wait(b, u, p)
-	ix.enforce(u.account)
+	ix.enforce()
 	return VerdictWait
 }
 
@@ -57,7 +57,7 @@ func (ix *Index) askAgain(b *bucket, p *probe) {
 	if ix.gather(u, p, &p.id) {
 		ix.wait(b, u, p)
 	}
-	ix.enforce(u.account)
+	ix.enforce()
 }
 
 // gather fills ix.needs with the parts that may hold the id for all that is in memory.

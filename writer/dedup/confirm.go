@@ -54,9 +54,7 @@ func (ix *Index) Confirm(entries []idseg.Entry, ref SegmentRef) error {
 		}
 		p.b.known.set(p.slot)
 	}
-	for i := range groups {
-		ix.enforce(ix.pages.accounts[groups[i].tenant])
-	}
+	ix.enforce()
 	return nil
 }
 

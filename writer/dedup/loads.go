@@ -116,7 +116,7 @@ func (ix *Index) Loaded(answer Load, data []byte, err error) error {
 	if err != nil {
 		return fmt.Errorf("dedup: segment %s, bytes [%d, %d): %w", l.seg.key, l.offset, l.offset+l.length, err)
 	}
-	ix.enforce(ix.pages.accounts[l.tenant])
+	ix.enforce()
 	return nil
 }
 
@@ -188,7 +188,7 @@ func (ix *Index) partLoaded(l *load, p *part, data []byte) error {
 		if !ix.fold(u, p, ids) {
 			all = false
 		}
-		ix.enforce(u.account)
+		ix.enforce()
 	}
 	if !all {
 		p.headOnly = true

@@ -60,6 +60,7 @@ type account struct {
 	tenant event.TenantID
 	bytes  int64
 	pages  ring
+	isOver bool // stands in pager.over
 }
 
 // pager keeps the books of what is paged in.
@@ -68,6 +69,7 @@ type pager struct {
 	bytes         int64 // of all resident pages, and of what evicted units leave behind
 	all           *ring
 	accounts      map[event.TenantID]*account
+	over          []*account // that went above the quota
 	tick          uint64
 }
 
@@ -95,8 +97,12 @@ func (g *pager) attach(p *page, tenant event.TenantID, bytes int64) {
 func (g *pager) charge(p *page, bytes int64) {
 	p.bytes += bytes
 	g.bytes += bytes
-	if p.account != nil {
-		p.account.bytes += bytes
+	if a := p.account; a != nil {
+		a.bytes += bytes
+		if a.bytes > g.quota && !a.isOver {
+			a.isOver = true
+			g.over = append(g.over, a)
+		}
 	}
 }
 
@@ -144,11 +150,14 @@ func (g *pager) share(p *page, tenant event.TenantID) {
 }
 
 // victim is the next page to evict: of a tenant above its quota, or of all.
-func (g *pager) victim(over *account) *page {
-	if over != nil && over.bytes > g.quota {
-		if p := over.pages.oldest(listAccount); p != nil {
-			return p
+func (g *pager) victim() *page {
+	for n := len(g.over); n > 0; n = len(g.over) {
+		a := g.over[n-1]
+		if a.bytes > g.quota {
+			return a.pages.oldest(listAccount)
 		}
+		a.isOver = false
+		g.over = g.over[:n-1]
 	}
 	if g.bytes > g.budget {
 		return g.all.oldest(listAll)

@@ -215,7 +215,7 @@ func (ix *Index) Replace(removed []string, added []SegmentRef) error {
 			ix.askAgain(b, b.probes[id])
 		}
 	}
-	ix.enforce(nil)
+	ix.enforce()
 	return nil
 }
 

@@ -85,10 +85,10 @@ func (ix *Index) fold(u *unit, p *part, ids idseg.Entries) bool {
 	return true
 }
 
-// enforce evicts until the tenant is within its quota and all within the budget. No
-// pointer to a unit may be held over it.
-func (ix *Index) enforce(a *account) {
-	for p := ix.pages.victim(a); p != nil; p = ix.pages.victim(a) {
+// enforce evicts until each tenant is within its quota and all within the
+// budget. No pointer to a unit may be held over it.
+func (ix *Index) enforce() {
+	for p := ix.pages.victim(); p != nil; p = ix.pages.victim() {
 		if p.unit != nil {
 			ix.stats.UnitEvictions++
 			ix.evictUnit(p.unit)

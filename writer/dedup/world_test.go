@@ -187,7 +187,7 @@ func (w *world) restart() {
 func (w *world) evictAll() {
 	budget := w.ix.pages.budget
 	w.ix.pages.budget = -1
-	w.ix.enforce(nil)
+	w.ix.enforce()
 	w.ix.pages.budget = budget
 }
 
