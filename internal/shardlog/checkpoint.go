@@ -13,17 +13,20 @@ import (
 	"github.com/togodb/togo/internal/objstore"
 )
 
-const (
+// layout decides how a day's manifests are merged.
+type layout struct {
 	// fanout manifests of one level become one of the next, so that an entry is
 	// written again once a level, and a day has few manifests.
-	fanout = 8
+	fanout int
 	// A day whose manifests list more than garbageFactor times what lives, and
 	// garbageSlack, is written anew: what was removed does not stay for long.
-	garbageFactor, garbageSlack = 2, 256
-	// tidyAfter checkpoints without a change, a day's manifests become one; one
+	garbageFactor, garbageSlack int
+	// After so many checkpoints without a change a day's manifests become one; one
 	// day for each checkpoint.
-	tidyAfter = 16
-)
+	tidyAfter int
+}
+
+var defaultLayout = layout{fanout: 8, garbageFactor: 2, garbageSlack: 256, tidyAfter: 16}
 
 // CheckpointPlan is one checkpoint on its way to the store.
 type CheckpointPlan struct {
@@ -75,7 +78,7 @@ func (s *State) PlanCheckpoint() *CheckpointPlan {
 		d := s.days[num]
 		d.fresh = slices.DeleteFunc(d.fresh, func(e *entry) bool { return e.dead })
 		changed := len(d.fresh)+len(d.removed) > 0
-		tidy := !changed && !tidied && d.quiet >= tidyAfter && len(d.runs) > 1
+		tidy := !changed && !tidied && d.quiet >= s.layout.tidyAfter && len(d.runs) > 1
 		tidied = tidied || tidy
 		if changed || tidy {
 			p.days = append(p.days, s.planDay(num, d, tidy))
@@ -101,7 +104,7 @@ func (s *State) planDay(num int64, d *day, all bool) dayPlan {
 	for n := 0; ; level++ {
 		for n = keep; n > 0 && d.runs[n-1].ref.Level == level; n-- {
 		}
-		if keep-n < fanout-1 {
+		if keep-n < s.layout.fanout-1 {
 			break
 		}
 		keep = n
@@ -110,7 +113,7 @@ func (s *State) planDay(num int64, d *day, all bool) dayPlan {
 	for _, r := range d.runs {
 		listed += r.ref.Adds + r.ref.Removes
 	}
-	if all || d.count == 0 || listed > garbageFactor*d.count+garbageSlack {
+	if all || d.count == 0 || listed > s.layout.garbageFactor*d.count+s.layout.garbageSlack {
 		if keep = 0; len(d.runs) > 0 {
 			level = max(level, d.runs[0].ref.Level)
 		}

@@ -93,7 +93,8 @@ type State struct {
 	sinceRecords  int             // records folded since the last checkpoint that s knows of
 	sinceBytes    int64           // and their bytes
 	planned       *CheckpointPlan // not yet written
-	intakeObjects int             // written by this state, for their names
+	intakeObjects int             // written by this state, to tell their order
+	layout        layout
 }
 
 // NewState is the state of an empty log.
@@ -101,7 +102,7 @@ func NewState(shard event.ShardID) *State {
 	return &State{
 		small:   small{Shard: shard, Floors: map[event.TenantID]tenantFloors{}, IDsBelow: noIDsBelow},
 		sources: map[Source]SourceState{}, live: map[string]*entry{}, days: map[int64]*day{},
-		ids: map[int64][]*entry{}, names: map[string]string{}, intake: map[chunkKey]*intakeChunk{},
+		ids: map[int64][]*entry{}, names: map[string]string{}, intake: map[chunkKey]*intakeChunk{}, layout: defaultLayout,
 	}
 }
 
@@ -257,6 +258,7 @@ func (s *State) Clone() *State {
 		c.intake[key] = &copied
 	}
 	c.sinceRecords, c.sinceBytes, c.intakeObjects = s.sinceRecords, s.sinceBytes, s.intakeObjects
+	c.layout = s.layout
 	return c
 }
 
