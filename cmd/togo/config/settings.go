@@ -1,0 +1,176 @@
+package config
+
+import (
+	"bytes"
+	"fmt"
+	"reflect"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/goccy/go-yaml"
+)
+
+// A setting is one leaf of the configuration tree.
+type setting struct {
+	path  string // "store.s3.bucket"
+	doc   string // from the field's doc tag
+	value reflect.Value
+	depth int
+	group bool // a struct: only its heading is shown
+	// secret values are never shown
+	secret bool
+}
+
+// settings lists the tree under v (a pointer to a struct) in the order of its
+// fields. Maps and lists are leaves: they are set whole, as YAML.
+func settings(v any) []setting {
+	var out []setting
+	var walk func(v reflect.Value, path string, depth int)
+	walk = func(v reflect.Value, path string, depth int) {
+		for i := range v.NumField() {
+			f := v.Type().Field(i)
+			name, opts, _ := strings.Cut(f.Tag.Get("yaml"), ",")
+			if opts == "inline" {
+				walk(v.Field(i), path, depth)
+				continue
+			}
+			if name == "" || name == "-" {
+				continue
+			}
+			s := setting{path: path + name, doc: f.Tag.Get("doc"), value: v.Field(i), depth: depth, secret: f.Tag.Get("secret") == "true"}
+			s.group = f.Type.Kind() == reflect.Struct && !isScalar(f.Type)
+			out = append(out, s)
+			if s.group {
+				walk(v.Field(i), s.path+".", depth+1)
+			}
+		}
+	}
+	walk(reflect.ValueOf(v).Elem(), "", 0)
+	return out
+}
+
+// isScalar says whether a struct type is written as one YAML scalar.
+func isScalar(t reflect.Type) bool {
+	return t == reflect.TypeFor[time.Time]() || reflect.PointerTo(t).Implements(reflect.TypeFor[yaml.BytesUnmarshaler]())
+}
+
+// set gives one setting the value that text is in YAML.
+func set(v any, path, text string) error {
+	for _, s := range settings(v) {
+		if s.path != path || s.group {
+			continue
+		}
+		if s.value.Kind() == reflect.String {
+			s.value.SetString(text)
+			return nil
+		}
+		if err := decode([]byte(text), s.value.Addr().Interface()); err != nil {
+			return fmt.Errorf("setting %s: %q: %w", path, text, err)
+		}
+		return nil
+	}
+	return fmt.Errorf("no setting %q; `togo config` lists them all", path)
+}
+
+// envName is the environment variable that overrides a setting.
+func envName(path string) string {
+	return "TOGO_" + strings.ToUpper(strings.ReplaceAll(path, ".", "_"))
+}
+
+// decode reads YAML strictly: an unknown or repeated key is an error with its
+// line. Whole numbers may carry a unit of bytes (64MiB, 5GB).
+func decode(text []byte, v any) error {
+	d := yaml.NewDecoder(bytes.NewReader(text), yaml.Strict(), yaml.CustomUnmarshaler(unmarshalBytes))
+	if len(bytes.TrimSpace(text)) == 0 {
+		return nil
+	}
+	return d.Decode(v)
+}
+
+var byteUnits = map[string]int64{
+	"": 1, "B": 1,
+	"KB": 1e3, "MB": 1e6, "GB": 1e9, "TB": 1e12,
+	"KIB": 1 << 10, "MIB": 1 << 20, "GIB": 1 << 30, "TIB": 1 << 40,
+}
+
+var bytesPattern = regexp.MustCompile(`^(-?[0-9][0-9_]*)\s*([A-Za-z]*)$`)
+
+func unmarshalBytes(to *int64, text []byte) error {
+	t := strings.Trim(strings.TrimSpace(string(text)), `"'`)
+	m := bytesPattern.FindStringSubmatch(t)
+	if m == nil {
+		return fmt.Errorf("%q is no whole number (with a unit such as MiB)", t)
+	}
+	unit, ok := byteUnits[strings.ToUpper(m[2])]
+	if !ok {
+		return fmt.Errorf("%q: unknown unit %q; known are B, KB, MB, GB, TB, KiB, MiB, GiB, TiB", t, m[2])
+	}
+	n, err := strconv.ParseInt(strings.ReplaceAll(m[1], "_", ""), 10, 64)
+	if err != nil || n != 0 && (n*unit)/n != unit {
+		return fmt.Errorf("%q is out of range", t)
+	}
+	*to = n * unit
+	return nil
+}
+
+var varPattern = regexp.MustCompile(`\$\{([^}]*)\}`)
+
+// expand replaces ${NAME} outside of comment lines; a variable that is not set is
+// an error, so that a missing secret never becomes an empty one.
+func expand(text string, lookup func(string) (string, bool)) (string, error) {
+	lines := strings.Split(text, "\n")
+	var err error
+	for i, line := range lines {
+		if strings.HasPrefix(strings.TrimSpace(line), "#") {
+			continue
+		}
+		lines[i] = varPattern.ReplaceAllStringFunc(line, func(m string) string {
+			name := m[2 : len(m)-1]
+			v, ok := lookup(name)
+			if !ok && err == nil {
+				err = fmt.Errorf("line %d: the environment variable %s is not set", i+1, name)
+			}
+			return v
+		})
+	}
+	return strings.Join(lines, "\n"), err
+}
+
+// Document writes every setting with its value as YAML, its meaning and its
+// environment variable as comments; secrets are left out.
+func Document(c *Config) string {
+	var b strings.Builder
+	for _, s := range settings(c) {
+		indent := strings.Repeat("  ", s.depth)
+		name := s.path[strings.LastIndexByte(s.path, '.')+1:]
+		if s.depth == 0 && b.Len() > 0 {
+			b.WriteByte('\n')
+		}
+		for line := range strings.SplitSeq(s.doc, "\n") {
+			if line != "" {
+				fmt.Fprintf(&b, "%s# %s\n", indent, line)
+			}
+		}
+		if s.group {
+			fmt.Fprintf(&b, "%s%s:\n", indent, name)
+			continue
+		}
+		value := flow(s.value)
+		if s.secret && !s.value.IsZero() {
+			value = `"***"`
+		}
+		fmt.Fprintf(&b, "%s%s: %s  # %s\n", indent, name, value, envName(s.path))
+	}
+	return b.String()
+}
+
+// flow is a value on one line of YAML.
+func flow(v reflect.Value) string {
+	out, err := yaml.MarshalWithOptions(v.Interface(), yaml.Flow(true))
+	if err != nil {
+		panic(fmt.Sprintf("bug: a setting of type %s cannot be written: %v", v.Type(), err))
+	}
+	return strings.TrimSpace(string(out))
+}

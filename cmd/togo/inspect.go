@@ -1,0 +1,272 @@
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+	"time"
+	"unicode/utf8"
+
+	"github.com/togodb/togo/internal/chain"
+	"github.com/togodb/togo/internal/event"
+	"github.com/togodb/togo/internal/fragment"
+	"github.com/togodb/togo/internal/inspect"
+	"github.com/togodb/togo/internal/shardlog"
+)
+
+// view opens the configured store for reading.
+func (a *app) view() (*inspect.View, error) {
+	c, err := a.config()
+	if err != nil {
+		return nil, err
+	}
+	store, err := a.existingStore(c)
+	if err != nil {
+		return nil, err
+	}
+	return inspect.Open(a.ctx, store)
+}
+
+// tenantFlags select a tenant's rows.
+type tenantFlags struct {
+	Tenant string    `help:"The tenant." required:"" placeholder:"T"`
+	From   timestamp `help:"First event time (RFC 3339, or 2006-01-02)." placeholder:"TIME"`
+	To     timestamp `help:"Event time after the last." placeholder:"TIME"`
+}
+
+func (f tenantFlags) parse() (event.TenantID, inspect.Span, error) {
+	t, err := event.ParseTenant(f.Tenant)
+	return t, inspect.Span{From: event.Timestamp(f.From), To: event.Timestamp(f.To)}, err
+}
+
+// timestamp is an event time on the command line.
+type timestamp event.Timestamp
+
+func (t *timestamp) UnmarshalText(text []byte) error {
+	for _, layout := range []string{time.RFC3339Nano, time.DateTime, time.DateOnly} {
+		if at, err := time.Parse(layout, string(text)); err == nil {
+			*t = timestamp(at.UnixNano())
+			return nil
+		}
+	}
+	return fmt.Errorf("%q is no time; write 2006-01-02T15:04:05Z or 2006-01-02", text)
+}
+
+type eventsCmd struct {
+	tenantFlags
+	Limit int  `help:"At most so many; 0: all."`
+	Meta  bool `help:"With id, time, Kafka position and commit number around each event."`
+}
+
+func (c eventsCmd) Run(a *app) error {
+	tenant, span, err := c.parse()
+	if err != nil {
+		return err
+	}
+	v, err := a.view()
+	if err != nil {
+		return err
+	}
+	out := bufio.NewWriter(a.out)
+	defer out.Flush()
+	var buf []byte
+	rows := 0
+	for e, err := range v.Events(a.ctx, tenant, span) {
+		if err != nil {
+			return err
+		}
+		if rows++; c.Limit > 0 && rows > c.Limit {
+			break
+		}
+		if buf, err = c.append(buf[:0], e); err != nil {
+			return err
+		}
+		if _, err := out.Write(append(buf, '\n')); err != nil {
+			return err
+		}
+	}
+	return out.Flush()
+}
+
+func (c eventsCmd) append(dst []byte, e *fragment.Event) ([]byte, error) {
+	dst, err := e.AppendJSON(dst)
+	if err != nil || !c.Meta {
+		return dst, err
+	}
+	row, err := json.Marshal(eventRow{e.Timestamp.String(), string(e.ID), e.IngestedAt.String(), e.SourcePartition, e.SourceOffset, e.Seq, dst})
+	return append(dst[:0], row...), err
+}
+
+type eventRow struct {
+	Timestamp  string          `json:"timestamp"`
+	ID         string          `json:"id"`
+	IngestedAt string          `json:"ingested_at"`
+	Partition  int32           `json:"source_partition"`
+	Offset     int64           `json:"source_offset"`
+	Seq        uint64          `json:"_seq"`
+	Event      json.RawMessage `json:"event"`
+}
+
+type deadLettersCmd struct {
+	tenantFlags
+	Limit int `help:"At most so many; 0: all."`
+}
+
+type letterRow struct {
+	Timestamp     string `json:"timestamp"`
+	ID            string `json:"id"`
+	Reason        string `json:"reason"`
+	Detail        string `json:"detail,omitempty"`
+	Partition     int32  `json:"source_partition"`
+	Offset        int64  `json:"source_offset"`
+	Payload       string `json:"payload,omitempty"`
+	PayloadBase64 []byte `json:"payload_base64,omitempty"` // of payloads that are not UTF-8
+}
+
+func (c deadLettersCmd) Run(a *app) error {
+	tenant, span, err := c.parse()
+	if err != nil {
+		return err
+	}
+	v, err := a.view()
+	if err != nil {
+		return err
+	}
+	out := bufio.NewWriter(a.out)
+	defer out.Flush()
+	enc := json.NewEncoder(out)
+	enc.SetEscapeHTML(false)
+	rows := 0
+	for e, err := range v.Letters(a.ctx, tenant, span) {
+		if err != nil {
+			return err
+		}
+		if rows++; c.Limit > 0 && rows > c.Limit {
+			break
+		}
+		row := letterRow{Timestamp: e.Timestamp.String(), ID: string(e.ID), Reason: string(e.Reason), Detail: e.Detail, Partition: e.SourcePartition, Offset: e.SourceOffset}
+		if utf8.Valid(e.Payload) {
+			row.Payload = string(e.Payload)
+		} else {
+			row.PayloadBase64 = e.Payload
+		}
+		if err := enc.Encode(row); err != nil {
+			return err
+		}
+	}
+	return out.Flush()
+}
+
+type filesCmd struct {
+	tenantFlags
+	DeadLetters bool `help:"The fragments of dead_letters instead of events."`
+	Long        bool `short:"l" help:"With rows, bytes and range of time."`
+}
+
+func (c filesCmd) Run(a *app) error {
+	tenant, span, err := c.parse()
+	if err != nil {
+		return err
+	}
+	cfg, err := a.config()
+	if err != nil {
+		return err
+	}
+	v, err := a.view()
+	if err != nil {
+		return err
+	}
+	table := shardlog.TableEvents
+	if c.DeadLetters {
+		table = shardlog.TableDeadLetters
+	}
+	tw := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
+	for _, f := range v.Files(tenant, table, span) {
+		fmt.Fprint(tw, cfg.Store.Location(f.Key))
+		if c.Long {
+			fmt.Fprintf(tw, "\t%d rows\t%d bytes\t%s\t%s", f.Rows, f.Bytes, f.Min, f.Max)
+		}
+		fmt.Fprintln(tw)
+	}
+	return tw.Flush()
+}
+
+type whereCmd struct {
+	Tenant string `arg:"" optional:"" help:"The tenant; none: all that have data."`
+}
+
+func (c whereCmd) Run(a *app) error {
+	v, err := a.view()
+	if err != nil {
+		return err
+	}
+	tenants := v.Tenants()
+	if c.Tenant != "" {
+		t, err := event.ParseTenant(c.Tenant)
+		if err != nil {
+			return err
+		}
+		tenants = []event.TenantID{t}
+	}
+	tw := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(tw, "TENANT\tSHARD\tFILES\tROWS\tLETTERS\tBYTES\tFIRST\tLAST")
+	for _, t := range tenants {
+		for _, s := range v.Where(t) {
+			first, last := "-", "-"
+			if s.Rows > 0 {
+				first, last = s.First.String(), s.Last.String()
+			}
+			fmt.Fprintf(tw, "%s\t%d\t%d\t%d\t%d\t%d\t%s\t%s\n", t, s.Shard, s.Files, s.Rows, s.Letters, s.Bytes, first, last)
+		}
+	}
+	if err := tw.Flush(); err != nil || c.Tenant == "" {
+		return err
+	}
+	fmt.Fprintln(a.out, "\nplacements:")
+	for _, p := range v.Table.Timeline(tenants[0]) {
+		fmt.Fprintf(a.out, "  from %s: shards %s\n", p.From, p.Shards)
+	}
+	return nil
+}
+
+type logCmd struct {
+	Shard event.ShardID `arg:"" help:"The shard."`
+	From  uint64        `help:"First position; records are kept from 1 on." default:"1"`
+	JSON  bool          `help:"The records as they are stored, one a line." name:"json"`
+}
+
+func (c logCmd) Run(a *app) error {
+	cfg, err := a.config()
+	if err != nil {
+		return err
+	}
+	store, err := a.existingStore(cfg)
+	if err != nil {
+		return err
+	}
+	log := shardlog.Open(store, c.Shard)
+	at := chain.Position(max(c.From, 1) - 1)
+	for {
+		const batch = 256 // bounds what is held at a time
+		records, err := log.ReadAfter(a.ctx, at, batch)
+		if err != nil {
+			return err
+		}
+		for _, r := range records {
+			line := r.Record.Line()
+			if c.JSON {
+				line = strings.TrimSpace(string(r.Bytes))
+			}
+			if _, err := io.WriteString(a.out, line+"\n"); err != nil {
+				return err
+			}
+			at = r.Record.Position
+		}
+		if len(records) < batch {
+			return nil
+		}
+	}
+}

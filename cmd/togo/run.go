@@ -1,0 +1,196 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"net/http"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/togodb/togo/cmd/togo/config"
+	"github.com/togodb/togo/internal/kafka"
+	"github.com/togodb/togo/router"
+	"github.com/togodb/togo/router/intake"
+	"github.com/togodb/togo/writer"
+)
+
+// The roles that a process can have.
+const (
+	roleRouter = "router"
+	roleWriter = "writer"
+	roleIntake = "intake" // POST /v1/ingest
+)
+
+var allRoles = []string{roleRouter, roleWriter, roleIntake}
+
+type runCmd struct {
+	Target []string `help:"Roles to run: router, writer, intake (HTTP), or all." default:"all" placeholder:"ROLE,..."`
+}
+
+func (c runCmd) Run(a *app) error {
+	roles, err := parseRoles(c.Target)
+	if err != nil {
+		return err
+	}
+	cfg, err := a.config()
+	if err != nil {
+		return err
+	}
+	return a.run(cfg, roles, nil)
+}
+
+func parseRoles(targets []string) ([]string, error) {
+	var out []string
+	for _, t := range targets {
+		switch {
+		case t == "all":
+			out = append(out, allRoles...)
+		case slices.Contains(allRoles, t):
+			out = append(out, t)
+		default:
+			return nil, fmt.Errorf("--target %s: no such role; there are %s, and all", t, strings.Join(allRoles, ", "))
+		}
+	}
+	return out, nil
+}
+
+// run starts the shared parts and the roles, tells started (if set) that all of them
+// are there, and waits until the process is asked to end.
+func (a *app) run(cfg *config.Config, roles []string, started func(*process, string)) error {
+	store, err := a.store(cfg)
+	if err != nil {
+		return err
+	}
+	p := newProcess(cfg, store, a.log)
+	defer p.stop()
+	if err := p.start(a.ctx, roles); err != nil {
+		return err
+	}
+	mux := handler(cfg, p.reg, p.roles)
+	if slices.Contains(roles, roleIntake) && cfg.Intake.HTTP != "" {
+		if err := p.startIntake(mux); err != nil {
+			return err
+		}
+	}
+	addr := ""
+	if cfg.HTTP.Listen != "" {
+		s, err := serve(cfg.HTTP.Listen, mux, a.log)
+		if err != nil {
+			return err
+		}
+		p.onStop(func() { s.stop(10 * time.Second) })
+		addr = s.addr
+	}
+	a.log.Info("started", "version", programVersion(), "roles", strings.Join(roles, ","), "store", p.meta.ID, "http", addr)
+	if started != nil {
+		started(p, addr)
+	}
+	err = p.wait(a.ctx)
+	a.log.Info("stopping")
+	return err
+}
+
+func (p *process) start(ctx context.Context, roles []string) error {
+	if err := p.openStore(ctx); err != nil {
+		return err
+	}
+	if err := p.openTopics(ctx); err != nil {
+		return err
+	}
+	if err := p.openPlacements(ctx); err != nil {
+		return err
+	}
+	if slices.Contains(roles, roleWriter) {
+		if err := p.startWriter(); err != nil {
+			return err
+		}
+	}
+	if slices.Contains(roles, roleRouter) {
+		return p.startRouters(ctx)
+	}
+	return nil
+}
+
+// owner is the process's name in claims, for people.
+func owner() string {
+	host, err := os.Hostname()
+	if err != nil {
+		host = "unknown"
+	}
+	return fmt.Sprintf("%s/%d", host, os.Getpid())
+}
+
+func (p *process) startWriter() error {
+	w, err := writer.New(p.cfg.Writer, writer.Deps{
+		Store: p.store, Meta: p.meta, Kafka: p.clusters[p.cfg.ShardTopic.Cluster], Topic: p.cfg.ShardTopic.Name,
+		Placements: p.keeper, Owner: owner(), Logger: p.log, Registerer: p.reg,
+	})
+	if err != nil {
+		return err
+	}
+	p.spawn(roleWriter, w.Run)
+	p.roles[roleWriter] = role{w.Ready, func() any { return w.Status() }}
+	return nil
+}
+
+// startRouters starts one router for each cluster that has intake topics.
+func (p *process) startRouters(ctx context.Context) error {
+	topics := map[string][]string{}
+	for _, t := range p.cfg.Intake.Topics {
+		topics[t.Cluster] = append(topics[t.Cluster], t.Name)
+	}
+	for _, name := range slices.Sorted(maps.Keys(topics)) {
+		cluster, err := p.connect(ctx, name)
+		if err != nil {
+			return err
+		}
+		r, err := router.New(p.cfg.Router, router.Deps{
+			Intake: cluster, Topics: topics[name], Shards: p.clusters[p.cfg.ShardTopic.Cluster], ShardTopic: p.cfg.ShardTopic.Name,
+			Placements: p.keeper, Hasher: p.hasher, Limits: p.limits(),
+			Log:        p.log.With("intake", name),
+			Registerer: prometheus.WrapRegistererWith(prometheus.Labels{"intake": name}, p.reg),
+		})
+		if err != nil {
+			return err
+		}
+		label := roleRouter
+		if len(topics) > 1 {
+			label += "-" + name
+		}
+		p.spawn(label, r.Run)
+		p.roles[label] = role{r.Ready, func() any { return r.Status() }}
+	}
+	return nil
+}
+
+// startIntake lets producers send over HTTP.
+func (p *process) startIntake(mux *http.ServeMux) error {
+	info := p.intake[p.cfg.Intake.HTTP]
+	cluster := p.clusters[p.topicCluster(info.Name)]
+	producer, err := cluster.NewProducer(info, kafka.ProducerConfig{Spread: true, Compression: p.cfg.Router.Compression})
+	if err != nil {
+		return err
+	}
+	p.onStop(producer.Close)
+	cfg := p.cfg.Intake.Limits
+	cfg.Tokens = p.cfg.HTTP.Tokens
+	h, err := intake.New(cfg, producer, p.reg)
+	if err != nil {
+		return err
+	}
+	mux.Handle("POST /v1/ingest", h)
+	return nil
+}
+
+func (p *process) topicCluster(name string) string {
+	for _, t := range p.cfg.Intake.Topics {
+		if t.Name == name {
+			return t.Cluster
+		}
+	}
+	panic("bug: a valid configuration has a topic " + name)
+}
