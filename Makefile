@@ -1,0 +1,40 @@
+# Commands for people who use or change Togo; `make help` lists them.
+GO    ?= go
+BIN   := bin
+TOGO  := $(BIN)/togo
+FUZZTIME ?= 5s
+
+export CGO_ENABLED ?= 0
+
+.PHONY: help build demo test test-all fuzz bench lint clean
+.DEFAULT_GOAL := help
+
+help: ## list the commands
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "make %-10s %s\n", $$1, $$2}'
+
+build: ## build the program: bin/togo
+	$(GO) build -trimpath -o $(TOGO) ./cmd/togo
+
+demo: build ## feed real events with duplicates, kill the process in the middle, show that nothing is lost or double
+	@$(GO) build -o $(BIN)/demo ./cmd/demo
+	@$(BIN)/demo -togo $(TOGO)
+
+test: ## every test that needs Go alone
+	$(GO) vet ./...
+	$(GO) test ./...
+
+test-all: test fuzz ## and those that need other servers or languages (S3 server, DuckDB, pyarrow, kcat)
+	./scripts/test-servers.sh
+
+fuzz: ## a short run of every fuzz target (FUZZTIME=5s each)
+	./scripts/fuzz.sh $(FUZZTIME)
+
+bench: ## CPU time, allocations and memory for each step of an event's way
+	./scripts/bench.sh
+
+lint: ## formatting and vet
+	@test -z "$$(gofmt -l $$(git ls-files '*.go'))" || { gofmt -l $$(git ls-files '*.go'); exit 1; }
+	$(GO) vet ./...
+
+clean: ## remove what was built
+	rm -rf $(BIN) .cache
