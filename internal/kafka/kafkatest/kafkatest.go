@@ -108,3 +108,9 @@ func (c *Cluster) raw(opts ...kgo.Opt) *kgo.Client {
 
 // Quiet is a logger that says nothing.
 func Quiet() *slog.Logger { return slog.New(slog.NewTextHandler(io.Discard, nil)) }
+
+// Control makes the record one that IsControl.
+func Control(r *kafka.Record) *kafka.Record {
+	r.Attrs = kgo.NewRecordAttrs(kgo.RecordAttrsOpts{Transactional: true, Control: true})
+	return r
+}
