@@ -4,8 +4,6 @@ import (
 	"syscall"
 	"testing"
 	"time"
-
-	"github.com/togodb/togo/internal/event/jsonscan"
 )
 
 // benchEvent is an event of common shape: 22 leaves, three levels.
@@ -65,19 +63,6 @@ func BenchmarkRouting(b *testing.B) {
 func BenchmarkPayloadHash(b *testing.B) {
 	h, payload := NewHasher(Seed{1}), []byte(benchEvent)
 	measure(b, 1, func() { h.Payload(payload) })
-}
-
-func BenchmarkParseTime(b *testing.B) {
-	for name, text := range map[string]string{"rfc3339": "2024-03-17T09:26:53.589793Z", "offset": "2024-03-17T09:26:53+01:00", "ms": "1710667613589", "float": "1710667613.589793"} {
-		b.Run(name, func(b *testing.B) {
-			text := []byte(text)
-			measure(b, 1, func() {
-				if _, err := ParseTime(jsonscan.String, text, UnitAuto); err != nil {
-					b.Fatal(err)
-				}
-			})
-		})
-	}
 }
 
 const benchBatch = 100

@@ -33,7 +33,7 @@
 //     the record is dead by it.
 //  13. bad_tenant: the tenant breaks the rule of ParseTenant, is no text and no number,
 //     or no rule gave one.
-//  14. bad_timestamp: a value that ParseTime does not take.
+//  14. bad_timestamp: a value that eventtime.Parse does not take.
 //  15. too_far_in_past, too_far_in_future: a time that 64-bit nanoseconds don't hold; an
 //     event time before Limits.MinTime; one later than the record's own Kafka timestamp
 //     by more than Limits.MaxFuture.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"unicode/utf8"
 
+	"github.com/togodb/togo/internal/event/eventtime"
 	"github.com/togodb/togo/internal/event/jsonscan"
 )
 
@@ -44,7 +45,7 @@ type place struct {
 	header     string
 	from, to   int // the ways of a field are values[from:to]
 	fixed      TenantID
-	unit       Unit
+	unit       eventtime.Unit
 	configured string // as in the mapping, for people
 }
 

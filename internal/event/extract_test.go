@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/togodb/togo/internal/event/eventtime"
 )
 
 var (
@@ -235,7 +237,7 @@ func TestOtherPlaces(t *testing.T) {
 	m := Mapping{
 		Format:    Text,
 		Tenant:    []Rule{{Fixed: "logs"}},
-		Timestamp: []Rule{{Header: "time", Unit: UnitMilliseconds}},
+		Timestamp: []Rule{{Header: "time", Unit: eventtime.Milliseconds}},
 		ID:        []Rule{{Header: "id"}, {Key: true}},
 	}
 	at := Header{"Time", []byte("1710666000000")}

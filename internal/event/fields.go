@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"unicode/utf8"
 
+	"github.com/togodb/togo/internal/event/eventtime"
 	"github.com/togodb/togo/internal/event/jsonscan"
 )
 
@@ -123,14 +124,14 @@ func (x *Extractor) findTimestamp(rec *RecordView, item *Item) fault {
 		if v.missing() {
 			continue
 		}
-		ts, err := ParseTime(v.kind, v.text, p.unit)
+		ts, err := eventtime.Parse(v.kind, v.text, p.unit)
 		switch err {
 		case nil:
-			item.Timestamp = ts
+			item.Timestamp = Timestamp(ts)
 			return fault{}
-		case ErrTooEarly:
+		case eventtime.ErrTooEarly:
 			return fault{ReasonTooFarInPast, p.configured + ": " + quote(v.text) + " is " + err.Error()}
-		case ErrTooLate:
+		case eventtime.ErrTooLate:
 			return fault{ReasonTooFarInFuture, p.configured + ": " + quote(v.text) + " is " + err.Error()}
 		}
 		return fault{ReasonBadTimestamp, p.configured + ": " + quote(v.text) + " is " + err.Error()}

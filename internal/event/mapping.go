@@ -6,6 +6,8 @@ import (
 	"strings"
 	"time"
 	"unicode/utf8"
+
+	"github.com/togodb/togo/internal/event/eventtime"
 )
 
 // Format names how the records of an intake topic are read.
@@ -32,7 +34,7 @@ type Rule struct {
 	// Fixed is a value that stands here; tenants only.
 	Fixed string `json:"fixed,omitempty" yaml:"fixed,omitempty"`
 	// Unit of a number; timestamps only.
-	Unit Unit `json:"unit,omitempty" yaml:"unit,omitempty"`
+	Unit eventtime.Unit `json:"unit,omitempty" yaml:"unit,omitempty"`
 }
 
 // Mapping says where the tenant, the timestamp and the id of an intake topic's records
@@ -124,8 +126,8 @@ func (r *Rule) validate(list string, format Format) error {
 		}
 	}
 	switch r.Unit {
-	case UnitAuto:
-	case UnitSeconds, UnitMilliseconds, UnitMicroseconds, UnitNanoseconds:
+	case eventtime.Auto:
+	case eventtime.Seconds, eventtime.Milliseconds, eventtime.Microseconds, eventtime.Nanoseconds:
 		if list != "timestamp" {
 			return errors.New("unit is for timestamps only")
 		}

@@ -8,12 +8,14 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/togodb/togo/internal/event/eventtime"
 )
 
 func TestMappingRoundTripsAsJSON(t *testing.T) {
 	for _, m := range []Mapping{
 		DefaultMapping(),
-		{Format: Text, Tenant: []Rule{{Key: true}}, Timestamp: []Rule{{Header: "t", Unit: UnitNanoseconds}}},
+		{Format: Text, Tenant: []Rule{{Key: true}}, Timestamp: []Rule{{Header: "t", Unit: eventtime.Nanoseconds}}},
 	} {
 		if err := m.Validate(); err != nil {
 			t.Fatal(err)

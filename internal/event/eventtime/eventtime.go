@@ -1,35 +1,6 @@
-package event
-
-import (
-	"errors"
-	"fmt"
-	"math"
-	"math/bits"
-
-	"github.com/togodb/togo/internal/event/jsonscan"
-)
-
-// Unit says what a number means as a time.
-type Unit string
-
-// Units of a timestamp.
-const (
-	UnitAuto         Unit = "" // by magnitude
-	UnitSeconds      Unit = "s"
-	UnitMilliseconds Unit = "ms"
-	UnitMicroseconds Unit = "us"
-	UnitNanoseconds  Unit = "ns"
-)
-
-// Errors of ParseTime: no time at all, or one that 64-bit nanoseconds can't hold.
-var (
-	ErrNoTime   = errors.New("not a time")
-	ErrTooEarly = fmt.Errorf("earlier than %s", Timestamp(math.MinInt64))
-	ErrTooLate  = fmt.Errorf("later than %s", Timestamp(math.MaxInt64))
-)
-
-// ParseTime reads a time from a JSON value; text is the literal of a Number and the
-// unescaped text of a String.
+// Package eventtime reads the time of an event: RFC 3339 text, or a number since 1970.
+//
+// # Rules
 //
 //  1. A number counts the unit from 1970-01-01T00:00:00Z. Without a unit its magnitude
 //     tells it: |n| below 1e11 is seconds, below 1e14 milliseconds, below 1e17
@@ -50,13 +21,43 @@ var (
 //     month does not have.
 //
 // An empty string and null are no times either; that they stand for a missing
-// timestamp is the mapping's rule.
-func ParseTime(kind jsonscan.Kind, text []byte, unit Unit) (Timestamp, error) {
+// timestamp is the mapping's rule. Times are 64-bit nanoseconds since 1970, UTC.
+package eventtime
+
+import (
+	"errors"
+	"math/bits"
+
+	"github.com/togodb/togo/internal/event/jsonscan"
+)
+
+// Unit says what a number means as a time.
+type Unit string
+
+// Units of a timestamp.
+const (
+	Auto         Unit = "" // by magnitude
+	Seconds      Unit = "s"
+	Milliseconds Unit = "ms"
+	Microseconds Unit = "us"
+	Nanoseconds  Unit = "ns"
+)
+
+// Errors of Parse: no time at all, or one that 64-bit nanoseconds can't hold.
+var (
+	ErrNoTime   = errors.New("not a time")
+	ErrTooEarly = errors.New("earlier than 1677-09-21T00:12:43.145224192Z, which 64 bits begin with")
+	ErrTooLate  = errors.New("later than 2262-04-11T23:47:16.854775807Z, which 64 bits end with")
+)
+
+// Parse reads a time from a JSON value; text is the literal of a Number and the
+// unescaped text of a String. It gives nanoseconds since 1970.
+func Parse(kind jsonscan.Kind, text []byte, unit Unit) (ns int64, err error) {
 	switch kind {
 	case jsonscan.Number:
 		return parseNumber(text, unit)
 	case jsonscan.String:
-		if len(text) >= len("2006-01-02T15:04:05") && text[4] == '-' {
+		if len(text) >= len("2006-01-02T15:04:05") && text[4] == '-' && text[7] == '-' { // no number has both
 			return parseRFC3339(text)
 		}
 		return parseNumber(text, unit)
@@ -153,7 +154,7 @@ var powers = func() (p [maxDigits + 1]uint64) {
 	return p
 }()
 
-func parseNumber(text []byte, unit Unit) (Timestamp, error) {
+func parseNumber(text []byte, unit Unit) (ns int64, err error) {
 	d, ok := parseDecimal(text)
 	if !ok {
 		return 0, ErrNoTime
@@ -161,17 +162,17 @@ func parseNumber(text []byte, unit Unit) (Timestamp, error) {
 	if d.count == 0 {
 		return 0, nil
 	}
-	if unit == UnitAuto {
+	if unit == Auto {
 		unit = d.unit()
 	}
 	// The time in ns is digits * 10^shift.
 	shift := d.point - d.count
 	switch unit {
-	case UnitSeconds:
+	case Seconds:
 		shift += 9
-	case UnitMilliseconds:
+	case Milliseconds:
 		shift += 6
-	case UnitMicroseconds:
+	case Microseconds:
 		shift += 3
 	}
 	n := d.digits
@@ -190,9 +191,9 @@ func parseNumber(text []byte, unit Unit) (Timestamp, error) {
 	}
 	switch {
 	case d.negative && n <= 1<<63:
-		return Timestamp(-n), nil
+		return int64(-n), nil
 	case !d.negative && n < 1<<63:
-		return Timestamp(n), nil
+		return int64(n), nil
 	}
 	return 0, d.outside()
 }
@@ -201,13 +202,13 @@ func parseNumber(text []byte, unit Unit) (Timestamp, error) {
 func (d *decimal) unit() Unit {
 	switch {
 	case d.point <= 11:
-		return UnitSeconds
+		return Seconds
 	case d.point <= 14:
-		return UnitMilliseconds
+		return Milliseconds
 	case d.point <= 17:
-		return UnitMicroseconds
+		return Microseconds
 	}
-	return UnitNanoseconds
+	return Nanoseconds
 }
 
 func (d *decimal) outside() error {

@@ -1,4 +1,4 @@
-package event
+package eventtime
 
 // two is the number of two digits at b[i:], or above 99.
 func two(b []byte, i int) uint {
@@ -10,7 +10,7 @@ func two(b []byte, i int) uint {
 }
 
 // parseRFC3339 reads a time of at least 19 bytes.
-func parseRFC3339(b []byte) (Timestamp, error) {
+func parseRFC3339(b []byte) (ns int64, err error) {
 	century, year := two(b, 0), two(b, 2)
 	month, day := two(b, 5), two(b, 8)
 	hour, minute, second := two(b, 11), two(b, 14), two(b, 17)
@@ -113,7 +113,7 @@ func daysSince1970(year, month, day uint) int64 {
 }
 
 // fromSeconds is a time of whole seconds and 0 <= nanos < 1e9.
-func fromSeconds(seconds, nanos int64) (Timestamp, error) {
+func fromSeconds(seconds, nanos int64) (ns int64, err error) {
 	const first, last = -9223372037, 9223372036 // the seconds that int64 nanoseconds begin and end in
 	switch {
 	case seconds < first || seconds == first && nanos < 145224192:
@@ -121,5 +121,5 @@ func fromSeconds(seconds, nanos int64) (Timestamp, error) {
 	case seconds > last || seconds == last && nanos > 854775807:
 		return 0, ErrTooLate
 	}
-	return Timestamp(seconds*1e9 + nanos), nil // may wrap in between; the sum fits
+	return seconds*1e9 + nanos, nil // may wrap in between; the sum fits
 }

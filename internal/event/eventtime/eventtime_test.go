@@ -1,4 +1,4 @@
-package event
+package eventtime
 
 import (
 	"errors"
@@ -13,7 +13,10 @@ import (
 	"pgregory.net/rapid"
 )
 
-func TestParseTimeRules(t *testing.T) {
+func at(ns int64) time.Time { return time.Unix(0, ns).UTC() }
+func show(ns int64) string  { return at(ns).Format(time.RFC3339Nano) }
+
+func TestParseRules(t *testing.T) {
 	const num, str = jsonscan.Number, jsonscan.String
 	tests := []struct {
 		kind jsonscan.Kind
@@ -64,6 +67,7 @@ func TestParseTimeRules(t *testing.T) {
 		{num, "-0.0000000019", "", "1969-12-31T23:59:59.999999999Z"},
 		{num, "1710667613589.25", "ms", "2024-03-17T09:26:53.58925Z"},
 		{str, "1584032397.003000", "", "2020-03-12T16:59:57.003Z"},
+		{str, "1.5e-00000000000001", "", "1970-01-01T00:00:00.15Z"},
 		// RFC 3339.
 		{str, "2024-03-17T09:26:53Z", "", "2024-03-17T09:26:53Z"},
 		{str, "2024-03-17T09:26:53Z", "ms", "2024-03-17T09:26:53Z"},
@@ -99,8 +103,8 @@ func TestParseTimeRules(t *testing.T) {
 		{jsonscan.Bool, "true", "", "none"}, {jsonscan.Null, "null", "", "none"}, {jsonscan.Array, "[1]", "", "none"}, {jsonscan.Object, "", "", "none"},
 	}
 	for _, test := range tests {
-		got, err := ParseTime(test.kind, []byte(test.text), test.unit)
-		say := got.String()
+		got, err := Parse(test.kind, []byte(test.text), test.unit)
+		say := show(got)
 		switch {
 		case errors.Is(err, ErrNoTime):
 			say = "none"
@@ -117,12 +121,12 @@ func TestParseTimeRules(t *testing.T) {
 
 var wideZone = regexp.MustCompile(`[+-](24:?..|..:?60)$`)
 
-func TestParseTimeAgreesWithTimeParse(t *testing.T) {
+func TestParseAgreesWithTimeParse(t *testing.T) {
 	layouts := []string{"2006-01-02T15:04:05Z07:00", "2006-01-02 15:04:05Z0700", "2006-01-02T15:04:05-07:00", "2006-01-02T15:04:05-0700"}
 	rapid.Check(t, func(t *rapid.T) {
-		at := time.Unix(rapid.Int64Range(-63e9, 255e9).Draw(t, "s"), 0).
+		start := time.Unix(rapid.Int64Range(-63e9, 255e9).Draw(t, "s"), 0).
 			In(time.FixedZone("", 60*rapid.IntRange(-23*60, 23*60).Draw(t, "zone")))
-		text := at.Format(rapid.SampledFrom(layouts).Draw(t, "layout"))
+		text := start.Format(rapid.SampledFrom(layouts).Draw(t, "layout"))
 		if f := rapid.StringMatching(`([.,][0-9]{1,12})?`).Draw(t, "fraction"); f != "" {
 			text = text[:19] + f + text[19:]
 		}
@@ -131,7 +135,7 @@ func TestParseTimeAgreesWithTimeParse(t *testing.T) {
 			b[rapid.IntRange(0, len(b)-1).Draw(t, "at")] = rapid.SampledFrom([]byte("0123456789:-+.TZ/")).Draw(t, "byte")
 			text = string(b)
 		}
-		got, err := ParseTime(jsonscan.String, []byte(text), UnitAuto)
+		got, err := Parse(jsonscan.String, []byte(text), Auto)
 		for _, layout := range layouts {
 			want, wantErr := time.Parse(layout, text)
 			if wantErr != nil {
@@ -141,15 +145,15 @@ func TestParseTimeAgreesWithTimeParse(t *testing.T) {
 				return // time.Parse takes +24:00 and +00:60
 			}
 			switch {
-			case want.Before(Timestamp(math.MinInt64).Time()):
+			case want.Before(at(math.MinInt64)):
 				if !errors.Is(err, ErrTooEarly) {
 					t.Fatalf("%q: %v %v, want too early", text, got, err)
 				}
-			case want.After(Timestamp(math.MaxInt64).Time()):
+			case want.After(at(math.MaxInt64)):
 				if !errors.Is(err, ErrTooLate) {
 					t.Fatalf("%q: %v %v, want too late", text, got, err)
 				}
-			case err != nil || !got.Time().Equal(want):
+			case err != nil || !at(got).Equal(want):
 				t.Fatalf("%q: %v %v, want %v", text, got, err, want)
 			}
 			return
@@ -157,7 +161,7 @@ func TestParseTimeAgreesWithTimeParse(t *testing.T) {
 		if err == nil && text[17:19] != "60" {
 			for _, layout := range []string{"2006-01-02T15:04:05", "2006-01-02 15:04:05", "2006-01-02T15:04:05-07", "2006-01-02 15:04:05-07:00", "2006-01-02 15:04:05-07",
 				"2006-01-02T15:04:05 Z0700", "2006-01-02 15:04:05 Z0700", "2006-01-02T15:04:05 Z07:00", "2006-01-02 15:04:05 Z07:00"} {
-				if want, err := time.Parse(layout, text); err == nil && got.Time().Equal(want) {
+				if want, err := time.Parse(layout, text); err == nil && at(got).Equal(want) {
 					return
 				}
 			}
@@ -167,22 +171,22 @@ func TestParseTimeAgreesWithTimeParse(t *testing.T) {
 }
 
 func TestNumbersAgreeWithExactArithmetic(t *testing.T) {
-	scale := map[Unit]int64{UnitSeconds: 1e9, UnitMilliseconds: 1e6, UnitMicroseconds: 1e3, UnitNanoseconds: 1}
+	scale := map[Unit]int64{Seconds: 1e9, Milliseconds: 1e6, Microseconds: 1e3, Nanoseconds: 1}
 	rapid.Check(t, func(t *rapid.T) {
 		text := rapid.StringMatching(`-?(0|[1-9][0-9]{0,22})(\.[0-9]{1,25})?([eE][+-]?[0-9]{1,2})?`).Draw(t, "number")
-		unit := rapid.SampledFrom([]Unit{UnitAuto, UnitSeconds, UnitMilliseconds, UnitMicroseconds, UnitNanoseconds}).Draw(t, "unit")
+		unit := rapid.SampledFrom([]Unit{Auto, Seconds, Milliseconds, Microseconds, Nanoseconds}).Draw(t, "unit")
 		exact, ok := new(big.Rat).SetString(text)
 		if !ok {
 			t.Fatal(text)
 		}
 		name := unit
-		if unit == UnitAuto {
+		if unit == Auto {
 			abs, limit := new(big.Rat).Abs(exact), new(big.Rat)
-			name = UnitNanoseconds
+			name = Nanoseconds
 			for _, step := range []struct {
 				below int64
 				unit  Unit
-			}{{1e17, UnitMicroseconds}, {1e14, UnitMilliseconds}, {1e11, UnitSeconds}} {
+			}{{1e17, Microseconds}, {1e14, Milliseconds}, {1e11, Seconds}} {
 				if abs.Cmp(limit.SetInt64(step.below)) < 0 {
 					name = step.unit
 				}
@@ -190,7 +194,7 @@ func TestNumbersAgreeWithExactArithmetic(t *testing.T) {
 		}
 		exact.Mul(exact, new(big.Rat).SetInt64(scale[name]))
 		want := new(big.Int).Quo(exact.Num(), exact.Denom()) // towards zero
-		got, err := ParseTime(jsonscan.Number, []byte(text), unit)
+		got, err := Parse(jsonscan.Number, []byte(text), unit)
 		switch {
 		case want.IsInt64() && (err != nil || int64(got) != want.Int64()):
 			t.Fatalf("%s %s: got %d %v, want %s", text, unit, got, err, want)
@@ -200,17 +204,17 @@ func TestNumbersAgreeWithExactArithmetic(t *testing.T) {
 	})
 }
 
-func FuzzParseTime(f *testing.F) {
+func FuzzParse(f *testing.F) {
 	for _, s := range []string{"2024-03-17T09:26:53.5+01:00", "1710667613.5", "-1e-9", ""} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
-		got, err := ParseTime(jsonscan.String, []byte(s), UnitAuto)
+		got, err := Parse(jsonscan.String, []byte(s), Auto)
 		if err != nil && got != 0 {
 			t.Fatal(fmt.Sprint(got, err))
 		}
 		if err == nil { // a time that was read reads the same when written
-			again, err := ParseTime(jsonscan.String, []byte(got.String()), UnitAuto)
+			again, err := Parse(jsonscan.String, []byte(show(got)), Auto)
 			if err != nil || again != got {
 				t.Fatal(s, got, again, err)
 			}

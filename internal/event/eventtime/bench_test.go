@@ -1,0 +1,31 @@
+package eventtime
+
+import (
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/togodb/togo/internal/event/jsonscan"
+)
+
+func BenchmarkParse(b *testing.B) {
+	for _, test := range []struct{ name, text string }{
+		{"rfc3339", "2024-03-17T09:26:53.589793Z"}, {"offset", "2024-03-17T09:26:53+01:00"},
+		{"milliseconds", "1710667613589"}, {"float", "1710667613.589793"},
+	} {
+		b.Run(test.name, func(b *testing.B) {
+			text := []byte(test.text)
+			b.ReportAllocs()
+			var start, end syscall.Rusage
+			syscall.Getrusage(syscall.RUSAGE_SELF, &start)
+			for b.Loop() {
+				if _, err := Parse(jsonscan.String, text, Auto); err != nil {
+					b.Fatal(err)
+				}
+			}
+			syscall.Getrusage(syscall.RUSAGE_SELF, &end)
+			cpu := time.Duration(end.Utime.Nano() + end.Stime.Nano() - start.Utime.Nano() - start.Stime.Nano())
+			b.ReportMetric(float64(cpu.Nanoseconds())/float64(b.N), "cpu-ns/event")
+		})
+	}
+}
