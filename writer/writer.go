@@ -6,22 +6,32 @@
 //
 // Rules of the shell:
 //
-//  1. A core is stepped by one goroutine, the shard's runner; all other
-//     goroutines of the shard bring it inputs, and end before another core takes its place.
+//  1. A core is stepped by one goroutine, the shard's runner. All other goroutines
+//     of the shard bring it inputs, and end before the log is loaded again.
 //  2. Batches are tagged with the load that asked for them by the one goroutine
 //     that polls Kafka, so that no record of an older position slips in.
-//  3. An upload or append is tried until it succeeds or the shard ends; nothing
-//     that was uploaded is deleted here.
-//  4. A shard that is fenced drops all that it holds at once.
+//  3. An upload or append is tried until it succeeds or the shard's work ends;
+//     nothing that was uploaded is deleted here.
+//  4. A shard that is fenced drops all that it holds at once. It is claimed again
+//     only if it lags and its owner's log rests.
 package writer
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"log/slog"
+	"runtime"
+	"sync"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/togodb/togo/internal/chain"
+	"github.com/togodb/togo/internal/event"
+	"github.com/togodb/togo/internal/fragment"
 	"github.com/togodb/togo/internal/kafka"
 	"github.com/togodb/togo/internal/objstore"
+	"github.com/togodb/togo/internal/shardlog"
 	"github.com/togodb/togo/placements"
 	"github.com/togodb/togo/writer/shard"
 )
@@ -39,17 +49,158 @@ type Deps struct {
 }
 
 // Writer owns shards.
-type Writer struct{}
+type Writer struct {
+	cfg         Config
+	d           Deps
+	log         *slog.Logger
+	hasher      *event.Hasher
+	columns     *fragment.Registry
+	incarnation string
+	logMetrics  *shardlog.Metrics
+	backoff     chain.Backoff
+
+	encoders chan struct{} // a token for each fragment that is encoded at a time
+	uploads  chan struct{} // a token for each upload at a time
+
+	reading *reading
+	group   *group
+
+	mu      sync.Mutex
+	runners []*runner // by shard; guarded by mu
+}
 
 // New checks the configuration; nothing is read or written before Run.
-func New(cfg Config, d Deps) (*Writer, error) { panic("writer: not built") }
+func New(cfg Config, d Deps) (*Writer, error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, fmt.Errorf("writer: configuration: %w", err)
+	}
+	if d.Store == nil || d.Kafka == nil || d.Topic == "" || d.Placements == nil || d.Owner == "" {
+		return nil, errors.New("writer: store, kafka, topic, placements and owner are needed")
+	}
+	if d.Logger == nil {
+		d.Logger = slog.Default()
+	}
+	w := &Writer{
+		cfg: cfg, d: d, log: d.Logger,
+		hasher:      event.NewHasher(event.Seed(d.Meta.Seed)),
+		columns:     fragment.NewRegistry(d.Store, fragment.RegistryConfig{}),
+		incarnation: chain.NewNonce(),
+		logMetrics:  shardlog.NewMetrics(d.Registerer),
+		encoders:    make(chan struct{}, runtime.GOMAXPROCS(0)),
+		uploads:     make(chan struct{}, cfg.UploadConcurrency),
+	}
+	w.reading = newReading(w)
+	w.group = &group{w: w, offsets: map[int32]int64{}}
+	if d.Registerer != nil {
+		if err := d.Registerer.Register(collector{w}); err != nil {
+			return nil, fmt.Errorf("writer: metrics: %w", err)
+		}
+	}
+	return w, nil
+}
+
+// shardsEvery is how often a writer that owns all shards looks for new ones.
+const shardsEvery = 5 * time.Second
 
 // Run claims the shards and works until ctx ends; then it commits what it holds
 // and releases the shards, within StopTimeout.
-func (w *Writer) Run(ctx context.Context) error { panic("writer: not built") }
+func (w *Writer) Run(ctx context.Context) error {
+	hard, kill := context.WithCancel(context.WithoutCancel(ctx))
+	defer kill()
+	stopTimer := context.AfterFunc(ctx, func() {
+		time.AfterFunc(w.cfg.StopTimeout, kill)
+	})
+	defer stopTimer()
+	return w.run(ctx, hard)
+}
+
+// run works until stop ends, then stops in good order, or at once when hard ends.
+func (w *Writer) run(stop, hard context.Context) error {
+	var helpers, shards sync.WaitGroup
+	helperCtx, endHelpers := context.WithCancel(hard)
+	defer endHelpers()
+	helpers.Go(func() { w.reading.run(helperCtx) })
+	helpers.Go(func() { w.group.run(helperCtx) })
+
+	tick := time.NewTicker(shardsEvery)
+	defer tick.Stop()
+	err := w.startShards(&shards, stop, hard)
+	for err == nil && stop.Err() == nil {
+		select {
+		case <-stop.Done():
+		case <-tick.C:
+			err = w.startShards(&shards, stop, hard)
+		}
+	}
+	w.mu.Lock()
+	for _, r := range w.runners {
+		r.release()
+	}
+	w.mu.Unlock()
+	shards.Wait()
+	if hard.Err() == nil {
+		w.group.commit(hard) // so that exporters see the last commits, too
+	}
+	endHelpers()
+	helpers.Wait()
+	w.log.Info("writer stopped", "shards", len(w.runners))
+	return err
+}
+
+// startShards starts the runners of shards that have none.
+func (w *Writer) startShards(wg *sync.WaitGroup, stop, hard context.Context) error {
+	table := w.d.Placements.Current()
+	if table == nil {
+		return errors.New("writer: the placements are not loaded")
+	}
+	ids := w.cfg.Shards
+	if len(ids) == 0 {
+		for s := range table.Shards() {
+			ids = append(ids, event.ShardID(s))
+		}
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	have := map[event.ShardID]bool{}
+	for _, r := range w.runners {
+		have[r.shard] = true
+	}
+	for _, s := range ids {
+		if int(s) >= table.Shards() {
+			return fmt.Errorf("writer: shard %s is configured, but there are only %d", s, table.Shards())
+		}
+		if have[s] {
+			continue
+		}
+		r := newRunner(w, s, len(ids))
+		w.runners = append(w.runners, r)
+		w.reading.subscribe(r)
+		wg.Go(func() { r.run(stop, hard) })
+	}
+	return nil
+}
 
 // Status describes each shard, in order.
-func (w *Writer) Status() []shard.Status { panic("writer: not built") }
+func (w *Writer) Status() []shard.Status {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	out := make([]shard.Status, 0, len(w.runners))
+	for _, r := range w.runners {
+		out = append(out, r.snapshot().status)
+	}
+	return out
+}
 
 // Ready is nil if every shard does its work.
-func (w *Writer) Ready() error { panic("writer: not built") }
+func (w *Writer) Ready() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if len(w.runners) == 0 {
+		return errors.New("writer: not started")
+	}
+	var errs []error
+	for _, r := range w.runners {
+		errs = append(errs, r.snapshot().ready)
+	}
+	return errors.Join(errs...)
+}

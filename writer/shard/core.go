@@ -105,7 +105,7 @@ func New(p Params, now time.Time) *Core {
 	if err := p.Config.Validate(); err != nil {
 		panic(fmt.Sprintf("shard: invalid configuration: %v", err))
 	}
-	return &Core{p: p, gen: 1, since: now}
+	return &Core{p: p, since: now}
 }
 
 // Generation is the current load's.
@@ -209,6 +209,7 @@ func (c *Core) loaded(in Loaded) {
 		return
 	}
 	c.reset()
+	c.gen++
 	c.stopped = nil
 	c.table = in.Table
 	c.lastFlush = c.now

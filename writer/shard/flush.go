@@ -33,7 +33,13 @@ type flight struct {
 
 // plan begins the next flush if one is due, or does what comes after the last.
 func (c *Core) plan() {
-	if c.state == nil || c.feed == nil || c.flight != nil || c.commit != nil {
+	if c.state == nil || c.flight != nil || c.commit != nil {
+		return
+	}
+	if c.feed == nil {
+		if c.ending == release {
+			c.handOver()
+		}
 		return
 	}
 	if taken := c.choose(); taken || c.ending != goOn || c.progressDue() {
@@ -44,7 +50,7 @@ func (c *Core) plan() {
 	// Nothing is in flight and nothing is left to flush.
 	switch c.ending {
 	case release:
-		c.append(&shardlog.Record{Kind: shardlog.KindRelease, Release: &shardlog.Release{Epoch: c.p.Epoch}})
+		c.handOver()
 	case lose:
 		if c.drained() {
 			c.finishLoss()
@@ -54,6 +60,11 @@ func (c *Core) plan() {
 			c.moveOver()
 		}
 	}
+}
+
+// handOver gives the shard up in good order.
+func (c *Core) handOver() {
+	c.append(&shardlog.Record{Kind: shardlog.KindRelease, Release: &shardlog.Release{Epoch: c.p.Epoch}})
 }
 
 // drained says that nothing that was read waits any more.

@@ -143,3 +143,22 @@ func (c *Core) Ready(now time.Time) error {
 	}
 	return nil
 }
+
+// Add sums up the totals of two claims, and keeps the newer's last values.
+func (n *Counts) Add(m Counts) {
+	n.Records += m.Records
+	n.Control += m.Control
+	n.Items += m.Items
+	n.Parked += m.Parked
+	n.Commits += m.Commits
+	n.Fragments += m.Fragments
+	n.LostRaces += m.LostRaces
+	n.Stored += m.Stored
+	n.Duplicates += m.Duplicates
+	n.Conflicts += m.Conflicts
+	n.Dead += m.Dead
+	n.Bytes += m.Bytes
+	n.Reloads += m.Reloads
+	n.CommitSeconds += m.CommitSeconds
+	n.LastCommitSeconds, n.LastFreshnessSeconds = m.LastCommitSeconds, m.LastFreshnessSeconds
+}

@@ -1,0 +1,211 @@
+package writer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"github.com/togodb/togo/internal/event"
+	"github.com/togodb/togo/internal/shardlog"
+	"github.com/togodb/togo/writer/shard"
+)
+
+// runner owns one shard's core and all work that is done for it.
+type runner struct {
+	w     *Writer
+	shard event.ShardID
+	cfg   shard.Config
+	store *shardlog.Log
+	log   *slog.Logger
+	reads chan struct{} // a token for each read of identities at a time
+
+	mu       sync.Mutex // guards what follows
+	mail     []shard.Input
+	batches  int          // in mail
+	topic    *shard.Topic // the newest that was heard of
+	again    error        // why everything is to be loaded again; nil: it is not
+	stopping bool
+	snap     snapshot
+	wake     chan struct{} // one token: there is something to look at
+}
+
+// snapshot is what others see of a runner.
+type snapshot struct {
+	status   shard.Status
+	counts   shard.Counts // of this and earlier claims
+	ready    error
+	sessions int64
+}
+
+func newRunner(w *Writer, id event.ShardID, shards int) *runner {
+	r := &runner{
+		w: w, shard: id, cfg: w.cfg.forShard(shards),
+		store: shardlog.OpenWith(w.d.Store, id, shardlog.Config{
+			Logger: w.log, Metrics: w.logMetrics, CheckpointRecords: w.cfg.CheckpointEvery,
+		}),
+		log:   w.log.With("shard", id),
+		reads: make(chan struct{}, w.cfg.ReadConcurrency),
+		wake:  make(chan struct{}, 1),
+	}
+	r.say("claiming", nil)
+	return r
+}
+
+// poke makes the runner look.
+func (r *runner) poke() {
+	select {
+	case r.wake <- struct{}{}:
+	default:
+	}
+}
+
+func (r *runner) send(in shard.Input) {
+	r.mu.Lock()
+	r.mail = append(r.mail, in)
+	r.mu.Unlock()
+	r.poke()
+}
+
+// sendBatch returns how many batches wait now.
+func (r *runner) sendBatch(b shard.Batch) int {
+	r.mu.Lock()
+	r.mail = append(r.mail, b)
+	r.batches++
+	n := r.batches
+	r.mu.Unlock()
+	r.poke()
+	return n
+}
+
+func (r *runner) topicIs(t shard.Topic) {
+	r.mu.Lock()
+	r.topic = &t
+	r.mail = append(r.mail, t)
+	r.mu.Unlock()
+	r.poke()
+}
+
+// restart has everything loaded again: the reading has lost its place.
+func (r *runner) restart(why error) {
+	r.mu.Lock()
+	r.again = why
+	r.mu.Unlock()
+	r.poke()
+}
+
+// release asks for the end in good order.
+func (r *runner) release() {
+	r.mu.Lock()
+	r.stopping = true
+	r.mu.Unlock()
+	r.poke()
+}
+
+func (r *runner) snapshot() snapshot {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.snap
+}
+
+// say sets the status of a runner without a core.
+func (r *runner) say(state string, err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.snap.status = shard.Status{Shard: r.shard, State: state, Owner: r.w.d.Owner}
+	r.snap.ready = fmt.Errorf("shard %s: %s", r.shard, state)
+	if err != nil {
+		r.snap.status.Reason = err.Error()
+		r.snap.ready = fmt.Errorf("shard %s: %s: %w", r.shard, state, err)
+	}
+}
+
+// run holds the shard until stop or hard ends, as often as it is lost.
+func (r *runner) run(stop, hard context.Context) {
+	for attempt := 1; stop.Err() == nil; attempt++ {
+		r.say("claiming", nil)
+		s, err := r.claim(stop, hard)
+		if err != nil {
+			return // only at the end, or because the log is corrupt, as the status says
+		}
+		reason := s.run()
+		if reason != shard.Fenced || !r.mayReclaim(stop, attempt) {
+			return
+		}
+	}
+}
+
+// claim takes the shard; an error means that it never will.
+func (r *runner) claim(stop, hard context.Context) (*session, error) {
+	for attempt := 1; ; attempt++ {
+		state, err := r.store.Load(stop)
+		var epoch shardlog.Epoch
+		var nonce string
+		if err == nil {
+			epoch, nonce, err = r.store.Claim(stop, state, r.w.d.Owner, r.w.incarnation)
+		}
+		if err == nil {
+			r.log.Info("claimed", "epoch", epoch, "position", uint64(state.Position()))
+			return newSession(r, hard, state, epoch, nonce), nil
+		}
+		if stop.Err() != nil {
+			return nil, err
+		}
+		final := errors.Is(err, shardlog.ErrCorrupt) || errors.Is(err, shardlog.ErrNewerFormat)
+		r.log.Error("can't claim the shard", "attempt", attempt, "final", final, "error", err)
+		r.say("claiming", err)
+		if final {
+			r.say(string(shard.Corruption), err)
+			<-stop.Done()
+			return nil, err
+		}
+		sleep(stop, r.w.backoff.Pause(attempt))
+	}
+}
+
+// maxReclaimDoublings keeps the longest wait for a reclaim at about a thousand times the
+// first.
+const maxReclaimDoublings = 10
+
+// mayReclaim waits until the shard may be claimed again: it was released, or it
+// lags and its owner's log rests. Claims that follow each other wait longer and longer, so that two
+// processes with the same configuration do not take it from each other all the time.
+func (r *runner) mayReclaim(stop context.Context, attempt int) bool {
+	wait := r.w.cfg.ReclaimAfter << min(attempt-1, maxReclaimDoublings)
+	var seen shardlog.Head
+	for stop.Err() == nil {
+		state, err := r.store.Load(stop)
+		switch {
+		case err != nil:
+			r.log.Warn("can't read the shard log", "error", err)
+		case state.Owner() == nil:
+			return true
+		case state.Head() == seen && r.lags(stop, state):
+			return true
+		default:
+			seen = state.Head()
+			r.say(string(shard.Fenced), fmt.Errorf("owned by %s (epoch %d)", state.Owner().Owner, state.Epoch()))
+		}
+		sleep(stop, wait/2+time.Duration(rand.Int64N(int64(wait))))
+	}
+	return false
+}
+
+// lags says whether the shard's partition holds what its log has not.
+func (r *runner) lags(ctx context.Context, state *shardlog.State) bool {
+	r.mu.Lock()
+	topic := r.topic
+	r.mu.Unlock()
+	if topic == nil {
+		return false
+	}
+	ranges, err := r.w.d.Kafka.Offsets(ctx, topic.Name)
+	if err != nil {
+		return false
+	}
+	src, _ := state.SourceOf(shardlog.SourceFrom(topic.Source))
+	return ranges[int32(r.shard)].End > src.Next || len(src.Open) > 0
+}
