@@ -73,7 +73,7 @@ func (s *Store) put(ctx context.Context, op objstore.Op, key string, body []byte
 			ContentLength: aws.Int64(int64(len(body))),
 			IfNoneMatch:   ifNoneMatch,
 		})
-		if !isFolderRefusal(err) {
+		if !isFolderRefusal(err) || try == folderTries-1 {
 			break
 		}
 		select {
@@ -87,7 +87,7 @@ func (s *Store) put(ctx context.Context, op objstore.Op, key string, body []byte
 
 // A gateway over a file system says that a key is a folder also when it meant to
 // put an object into a folder that a delete removed at that moment as empty. A few
-// tries, 300 ms in all, tell the two apart.
+// tries, 150 ms in all, tell the two apart.
 const (
 	folderTries = 5
 	folderPause = 10 * time.Millisecond
