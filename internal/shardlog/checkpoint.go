@@ -33,7 +33,7 @@ type CheckpointPlan struct {
 	shard   event.ShardID
 	root    root
 	days    []dayPlan
-	intake  intakePlan
+	intake  []intakePlan
 	records int   // of the state when planned
 	bytes   int64 // likewise
 	stored  bool  // the root in the store is ours
@@ -51,14 +51,6 @@ type dayPlan struct {
 	level    int
 	manifest manifest
 	run      *run // the new one, once written; nil: the day is empty
-}
-
-// intakePlan is the new object with the changed pieces of the intake bitmaps.
-type intakePlan struct {
-	content intakeManifest
-	keys    []chunkKey
-	changes []uint64 // of each piece when planned
-	object  *intakeObject
 }
 
 // PlanCheckpoint collects what a checkpoint of s must write; it does no I/O, and
@@ -85,7 +77,7 @@ func (s *State) PlanCheckpoint() *CheckpointPlan {
 		}
 		p.root.Days = append(p.root.Days, rootDay{Day: num, Manifests: refs(d.runs)})
 	}
-	p.planIntake(s)
+	s.planIntake(p)
 	s.planned = p
 	return p
 }
@@ -158,38 +150,6 @@ func (d *day) unlisted(merged []*run) []*entry {
 	})
 }
 
-// planIntake takes the changed pieces, and the objects that hold the others.
-func (p *CheckpointPlan) planIntake(s *State) {
-	keys := slices.SortedFunc(maps.Keys(s.intake), compareChunks)
-	kept := map[*intakeObject]map[chunkKey]bool{}
-	for _, key := range keys {
-		c := s.intake[key]
-		if c.saved == c.changes {
-			if kept[c.object] == nil {
-				kept[c.object] = map[chunkKey]bool{}
-			}
-			kept[c.object][key] = true
-			continue
-		}
-		p.intake.keys = append(p.intake.keys, key)
-		p.intake.changes = append(p.intake.changes, c.changes)
-		p.intake.content.Chunks = append(p.intake.content.Chunks, chunkBitmap{key.source, key.chunk, bitmapBytes(c.bits)})
-	}
-	p.intake.content.Format, p.intake.content.Shard = Format, s.small.Shard
-	objects := slices.SortedFunc(maps.Keys(kept), func(a, b *intakeObject) int { return a.serial - b.serial })
-	for _, o := range objects {
-		in := rootIntake{Object: o.ref}
-		for i, key := range o.chunks {
-			if kept[o][key] {
-				in.Chunks = append(in.Chunks, i)
-			}
-		}
-		p.root.Intake = append(p.root.Intake, in)
-	}
-	s.intakeObjects++
-	p.intake.object = &intakeObject{serial: s.intakeObjects, chunks: p.intake.keys}
-}
-
 // WriteCheckpoint does the I/O of a plan; its state may go on meanwhile. After
 // an error there is no checkpoint, or perhaps there is; both do no harm.
 func (l *Log) WriteCheckpoint(ctx context.Context, p *CheckpointPlan) error {
@@ -210,17 +170,8 @@ func (l *Log) writeCheckpoint(ctx context.Context, p *CheckpointPlan) error {
 	if err := l.writeDays(ctx, at, p); err != nil {
 		return err
 	}
-	if len(p.intake.keys) > 0 {
-		ref, err := l.putManifest(ctx, at, "intake", p.intake.content)
-		if err != nil {
-			return err
-		}
-		p.intake.object.ref = ref
-		in := rootIntake{Object: ref}
-		for i := range p.intake.keys {
-			in.Chunks = append(in.Chunks, i)
-		}
-		p.root.Intake = append(p.root.Intake, in)
+	if err := l.writeIntake(ctx, at, p); err != nil {
+		return err
 	}
 	body, err := encodeRoot(&p.root)
 	if err != nil {
@@ -303,10 +254,7 @@ func (s *State) CheckpointWritten(p *CheckpointPlan) {
 			delete(s.days, num)
 		}
 	}
-	for i, key := range p.intake.keys {
-		c := s.intake[key]
-		c.saved, c.object = p.intake.changes[i], p.intake.object
-	}
+	s.intakeWritten(p)
 }
 
 // dayWritten moves the planned entries to the new manifest. What was removed

@@ -155,9 +155,9 @@ func readBitmap(b []byte) (bm *roaring64.Bitmap, err error) {
 }
 
 // chunkBits is the span of one piece of a source's bitmap, in bits: a checkpoint writes
-// again only the pieces that changed, at most 128 KiB each, so that
+// again only the pieces that changed, at most 16 KiB each, so that
 // its cost does not grow with the number of offsets ever read.
-const chunkBits = 20
+const chunkBits = 17
 
 // chunkKey names the offsets [chunk<<chunkBits, (chunk+1)<<chunkBits) of a source.
 type chunkKey struct {

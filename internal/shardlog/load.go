@@ -253,11 +253,15 @@ func (l *Log) loadIntake(ctx context.Context, s *State, r *root) error {
 		return err
 	}
 	for i, in := range r.Intake {
-		object := &intakeObject{ref: in.Object, serial: i}
+		object := &intakeObject{ref: in.Object, serial: i + 1}
 		for _, c := range contents[i].Chunks {
 			object.chunks = append(object.chunks, chunkKey{c.Source, c.Chunk})
 		}
-		for _, at := range in.Chunks {
+		held := in.Chunks
+		if held == nil {
+			held = upTo(len(object.chunks))
+		}
+		for _, at := range held {
 			if contents[i].Shard != s.small.Shard || at < 0 || at >= len(object.chunks) {
 				return fmt.Errorf("manifest %s has no piece %d of this shard", in.Object.Name, at)
 			}
@@ -268,6 +272,6 @@ func (l *Log) loadIntake(ctx context.Context, s *State, r *root) error {
 			s.intake[object.chunks[at]] = &intakeChunk{bits: bits, object: object}
 		}
 	}
-	s.intakeObjects = len(r.Intake)
+	s.intakeSerial = len(r.Intake)
 	return nil
 }

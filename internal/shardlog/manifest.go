@@ -37,7 +37,7 @@ type rootDay struct {
 // rootIntake names an object with pieces of intake bitmaps, and which of them hold.
 type rootIntake struct {
 	Object manifestRef `json:"object"`
-	Chunks []int       `json:"chunks"` // by place in the object
+	Chunks []int       `json:"chunks,omitempty"` // by place in the object; none: all of them
 }
 
 // manifestRef names an immutable object of a checkpoint.
@@ -71,13 +71,6 @@ type chunkBitmap struct {
 	Source Source `json:"source"`
 	Chunk  uint64 `json:"chunk"`
 	Bitmap []byte `json:"bitmap"`
-}
-
-// intakeObject is an object that holds pieces of bitmaps.
-type intakeObject struct {
-	ref    manifestRef
-	serial int // order in which they were written
-	chunks []chunkKey
 }
 
 func (l *Log) manifestKey(name string) string { return l.folder() + "/manifest/" + name }

@@ -89,12 +89,12 @@ type State struct {
 	names   map[string]string      // one copy of each name that many fragments have
 	intake  map[chunkKey]*intakeChunk
 
-	segments      int             // id segments in live
-	sinceRecords  int             // records folded since the last checkpoint that s knows of
-	sinceBytes    int64           // and their bytes
-	planned       *CheckpointPlan // not yet written
-	intakeObjects int             // written by this state, to tell their order
-	layout        layout
+	segments     int             // id segments in live
+	sinceRecords int             // records folded since the last checkpoint that s knows of
+	sinceBytes   int64           // and their bytes
+	planned      *CheckpointPlan // not yet written
+	intakeSerial int             // written by this state, to tell their order
+	layout       layout
 }
 
 // NewState is the state of an empty log.
@@ -257,7 +257,7 @@ func (s *State) Clone() *State {
 		copied.bits = chunk.bits.Clone()
 		c.intake[key] = &copied
 	}
-	c.sinceRecords, c.sinceBytes, c.intakeObjects = s.sinceRecords, s.sinceBytes, s.intakeObjects
+	c.sinceRecords, c.sinceBytes, c.intakeSerial = s.sinceRecords, s.sinceBytes, s.intakeSerial
 	c.layout = s.layout
 	return c
 }
