@@ -111,9 +111,17 @@ func (r *runner) snapshot() snapshot {
 	return r.snap
 }
 
+// shown says that there is a new snapshot.
+func (r *runner) shown() {
+	if r.w.published != nil {
+		r.w.published()
+	}
+}
+
 // say sets the status of a runner without a core.
 func (r *runner) say(state string, err error) {
 	r.mu.Lock()
+	defer r.shown()
 	defer r.mu.Unlock()
 	r.snap.status = shard.Status{Shard: r.shard, State: state, Owner: r.w.d.Owner}
 	r.snap.ready = fmt.Errorf("shard %s: %s", r.shard, state)

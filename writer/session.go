@@ -203,6 +203,7 @@ func (s *session) publish() {
 	snap.sessions = s.snap.sessions
 	s.snap = snap
 	s.mu.Unlock()
+	s.shown()
 }
 
 // do carries an effect out, or starts what does.

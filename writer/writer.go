@@ -65,6 +65,8 @@ type Writer struct {
 	reading *reading
 	group   *group
 
+	published func() // tests hear of each new snapshot; set before Run
+
 	mu      sync.Mutex
 	runners []*runner // by shard; guarded by mu
 }
