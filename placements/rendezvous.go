@@ -8,20 +8,27 @@ import (
 	"github.com/togodb/togo/internal/event"
 )
 
-// memoSlots is how many tenants the default rule remembers the shards of. Without
-// it a look-up costs a hash for each default shard. 65,536 pointers are 512 KiB a rule, and
-// full of entries about 8 MiB; a tenant that finds its slot taken takes it over.
-const memoSlots = 1 << 16
+const (
+	// memoSets times memoWays is how many tenants the default rule remembers the
+	// shards of; without it a look-up costs a hash for each default shard. It serves 100,000
+	// tenants with few losing their place to another. The pointers are 2 MiB a rule
+	// that is used, and full of entries it is about 25 MiB.
+	memoSets = 1 << 16
+	memoWays = 4
+)
+
+// memo is a set-associative cache. Readers and writers need no lock: an entry is
+// never changed, and an entry lost to another is made again.
+type memo [memoSets][memoWays]atomic.Pointer[memoEntry]
 
 // defaultRule is one entry of the default rule's timeline, shared by all versions
 // of the table that hold it.
 type defaultRule struct {
 	Default
 	hasher *event.Hasher
-	memo   atomic.Pointer[[memoSlots]atomic.Pointer[memoEntry]]
+	memo   atomic.Pointer[memo]
 }
 
-// memoEntry is never changed once it is in a slot.
 type memoEntry struct {
 	tenant event.TenantID
 	shards Shards
@@ -33,18 +40,26 @@ func (d *defaultRule) of(h uint64, name event.TenantID) Shards {
 	if len(d.Shards) == 1 {
 		return d.Shards
 	}
-	memo := d.memo.Load()
-	if memo == nil {
-		d.memo.CompareAndSwap(nil, new([memoSlots]atomic.Pointer[memoEntry]))
-		memo = d.memo.Load()
+	m := d.memo.Load()
+	if m == nil {
+		d.memo.CompareAndSwap(nil, new(memo))
+		m = d.memo.Load()
 	}
-	slot := &memo[h/tenantParts%memoSlots]
-	if e := slot.Load(); e != nil && e.tenant == name {
-		return e.shards
+	set := &m[h/tenantParts%memoSets]
+	free := int(h >> 62) // of a full set, any one goes
+	for way := range set {
+		e := set[way].Load()
+		if e == nil {
+			free = way
+			break
+		}
+		if e.tenant == name {
+			return e.shards
+		}
 	}
 	// The caller may reuse the memory of the name.
 	e := &memoEntry{tenant: event.TenantID(strings.Clone(string(name))), shards: d.rank(name)}
-	slot.Store(e)
+	set[free].Store(e)
 	return e.shards
 }
 
