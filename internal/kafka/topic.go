@@ -6,8 +6,8 @@ import (
 	"fmt"
 
 	"github.com/togodb/togo/internal/event"
-	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
 // TopicInfo describes one incarnation of a topic.
@@ -19,34 +19,43 @@ type TopicInfo struct {
 	Configs    map[string]string // as in force, defaults included
 }
 
+// describe asks the brokers, not the client's cache: who asks wants to know which
+// topic has the name now.
+func (c *Client) describe(ctx context.Context, name string) (kmsg.MetadataResponseTopic, error) {
+	req := kmsg.NewPtrMetadataRequest()
+	t := kmsg.NewMetadataRequestTopic()
+	t.Topic = &name
+	req.Topics = append(req.Topics, t)
+	resp, err := req.RequestWith(ctx, c.cl)
+	if err == nil && len(resp.Topics) != 1 {
+		err = errors.New("no answer")
+	}
+	if err == nil {
+		err = kerr.ErrorForCode(resp.Topics[0].ErrorCode)
+	}
+	switch {
+	case errors.Is(err, kerr.UnknownTopicOrPartition):
+		return kmsg.MetadataResponseTopic{}, fmt.Errorf("%w: %s", ErrTopicMissing, name)
+	case err != nil:
+		return kmsg.MetadataResponseTopic{}, fmt.Errorf("kafka: describe topic %s: %w", name, err)
+	}
+	return resp.Topics[0], nil
+}
+
 // topicID is the id of the topic that has the name now; ErrTopicMissing if none.
 func (c *Client) topicID(ctx context.Context, name string) (event.TopicID, error) {
-	topics, err := c.adm.ListTopics(ctx, name)
-	if err != nil {
-		return event.TopicID{}, fmt.Errorf("kafka: describe topic %s: %w", name, err)
-	}
-	t, ok := topics[name]
-	if !ok || errors.Is(t.Err, kerr.UnknownTopicOrPartition) {
-		return event.TopicID{}, fmt.Errorf("%w: %s", ErrTopicMissing, name)
-	}
-	return event.TopicID(t.ID), t.Err
+	t, err := c.describe(ctx, name)
+	return event.TopicID(t.TopicID), err
 }
 
 // Topic describes the topic; ErrTopicMissing if there is none.
 func (c *Client) Topic(ctx context.Context, name string) (TopicInfo, error) {
-	topics, err := c.adm.ListTopics(ctx, name)
+	t, err := c.describe(ctx, name)
 	if err != nil {
-		return TopicInfo{}, fmt.Errorf("kafka: describe topic %s: %w", name, err)
+		return TopicInfo{}, err
 	}
-	t, ok := topics[name]
-	if !ok || errors.Is(t.Err, kerr.UnknownTopicOrPartition) {
-		return TopicInfo{}, fmt.Errorf("%w: %s", ErrTopicMissing, name)
-	}
-	if t.Err != nil {
-		return TopicInfo{}, fmt.Errorf("kafka: describe topic %s: %w", name, t.Err)
-	}
-	info := TopicInfo{Name: name, ID: event.TopicID(t.ID), Partitions: int32(len(t.Partitions)), Configs: map[string]string{}}
-	if t.ID == (kadm.TopicID{}) {
+	info := TopicInfo{Name: name, ID: event.TopicID(t.TopicID), Partitions: int32(len(t.Partitions)), Configs: map[string]string{}}
+	if info.ID == (event.TopicID{}) {
 		return TopicInfo{}, fmt.Errorf("kafka: topic %s has no id (Togo needs Kafka 3.1 or newer)", name)
 	}
 	for _, p := range t.Partitions {

@@ -6,10 +6,13 @@ import (
 	"io"
 	"log/slog"
 	"testing"
+	"time"
 
 	"github.com/togodb/togo/internal/kafka"
+	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
 // Cluster is a Kafka cluster in memory that ends with its test.
@@ -21,7 +24,9 @@ type Cluster struct {
 // New starts a cluster of one broker.
 func New(t testing.TB, opts ...kfake.Opt) *Cluster {
 	t.Helper()
-	c, err := kfake.NewCluster(append([]kfake.Opt{kfake.NumBrokers(1), kfake.ClusterID("test")}, opts...)...)
+	c, err := kfake.NewCluster(append([]kfake.Opt{
+		kfake.NumBrokers(1), kfake.ClusterID("test"), kfake.GroupMinSessionTimeout(100 * time.Millisecond),
+	}, opts...)...)
 	if err != nil {
 		t.Fatalf("start a cluster: %v", err)
 	}
@@ -104,6 +109,49 @@ func (c *Cluster) raw(opts ...kgo.Opt) *kgo.Client {
 		c.t.Fatalf("make a client: %v", err)
 	}
 	return cl
+}
+
+// AwaitCommit waits until the group's offset of a partition is what is wanted.
+func (c *Cluster) AwaitCommit(ctx context.Context, group, topic string, partition int32, want int64) {
+	c.t.Helper()
+	_, err := c.WaitGroupInfo(ctx, group, func(g *kfake.GroupInfo) bool {
+		return g != nil && g.Commits[topic][partition].Offset == want && g.Commits[topic] != nil
+	})
+	if err != nil {
+		c.t.Fatalf("%s[%d]: offset of group %s is %d, want %d", topic, partition, group, c.Committed(group, topic, partition), want)
+	}
+}
+
+// Committed is the group's offset of a partition; 0 if there is none.
+func (c *Cluster) Committed(group, topic string, partition int32) int64 {
+	g := c.GroupInfo(group)
+	if g == nil {
+		return 0
+	}
+	return g.Commits[topic][partition].Offset
+}
+
+// CommitMetadata is the metadata of the group's offset.
+func (c *Cluster) CommitMetadata(group, topic string, partition int32) string {
+	g := c.GroupInfo(group)
+	if g == nil {
+		return ""
+	}
+	return g.Commits[topic][partition].Metadata
+}
+
+// AwaitMembers waits until the group is stable with so many members.
+func (c *Cluster) AwaitMembers(ctx context.Context, group string, members int) {
+	c.t.Helper()
+	if _, err := c.WaitGroupStable(ctx, group, members); err != nil {
+		c.t.Fatalf("group %s: %v", group, err)
+	}
+}
+
+// RefuseCommits has every commit of offsets refused until the function that it
+// returns is called.
+func (c *Cluster) RefuseCommits() (allow func()) {
+	return c.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.OffsetCommit}, Err: kerr.TopicAuthorizationFailed, Count: -1}).Remove
 }
 
 // Quiet is a logger that says nothing.
