@@ -34,6 +34,15 @@ func New(t testing.TB, opts ...kfake.Opt) *Cluster {
 	return &Cluster{Cluster: c, t: t}
 }
 
+// NewSASL starts a cluster that wants a user's password, by any mechanism.
+func NewSASL(t testing.TB, user, password string) *Cluster {
+	t.Helper()
+	return New(t, kfake.EnableSASL(),
+		kfake.Superuser("PLAIN", user, password),
+		kfake.Superuser("SCRAM-SHA-256", user, password),
+		kfake.Superuser("SCRAM-SHA-512", user, password))
+}
+
 // Config reaches the cluster.
 func (c *Cluster) Config() kafka.ClusterConfig {
 	return kafka.ClusterConfig{Brokers: c.ListenAddrs()}
