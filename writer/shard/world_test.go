@@ -3,6 +3,7 @@ package shard
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"slices"
 	"sort"
 	"strconv"
@@ -68,6 +69,8 @@ type writer struct {
 
 var start = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
+var quiet = slog.New(slog.DiscardHandler)
+
 func newWorld(t testing.TB) *world {
 	w := &world{
 		t: t, hasher: event.NewHasher(event.Seed{1, 2, 3}), store: objstore.NewMemory(),
@@ -78,9 +81,9 @@ func newWorld(t testing.TB) *world {
 			MaxOpen: 1000, LateAfter: 30 * time.Second,
 		},
 	}
-	w.log = shardlog.OpenWith(w.store, 0, shardlog.Config{Parallel: 1, Now: func() time.Time { return w.now },
+	w.log = shardlog.OpenWith(w.store, 0, shardlog.Config{Parallel: 1, Logger: quiet, Now: func() time.Time { return w.now },
 		NewNonce: func() string { w.nonces++; return fmt.Sprintf("%032x", w.nonces) }})
-	keeper, err := placements.NewKeeper(placements.Config{Store: w.store, Hasher: w.hasher, Now: func() time.Time { return w.now }})
+	keeper, err := placements.NewKeeper(placements.Config{Store: w.store, Hasher: w.hasher, Logger: quiet, Now: func() time.Time { return w.now }})
 	w.must(err)
 	_, err = keeper.Init(context.Background(), placements.NewGenesis(1))
 	w.must(err)
