@@ -157,7 +157,7 @@ func TestHostileLengths(t *testing.T) {
 		"items, overflowing":         header + "00" + "ffffffffffffffffff01",
 		"item without a source":      header + source + "01" + "01" + "00" + "00" + "00",
 		"source outside the table":   header + source + "01" + "21" + "01" + "00" + "00" + "00" + "00",
-		"kind 0":                     header + source + "01" + "20" + "00" + "00" + "00" + "00" + "00",
+		"kind 0":                     header + source + "01" + "20" + "00" + "00" + "00" + "00" + "0161" + "00" + "00",
 		"reserved flag":              header + source + "01" + "a1" + "00" + "00" + "00" + "00" + "00",
 		"epoch beyond 32 bits":       header + source + "01" + "21" + "00" + "8080808020" + "00" + "00" + "00",
 		"index 0 written":            header + source + "01" + "61" + "00" + "00" + "00" + "00" + "00" + "00",

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"github.com/togodb/togo/internal/event/eventtime"
 )
@@ -274,9 +275,10 @@ func TestItemsOutliveTheExtractor(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	y := x.Clone()
-	var items []Item
-	var want []string
+	items, want := make([]Item, 1), []string{string(PositionID(testOrigin))}
+	var tenant TenantID
+	x.Extract(&RecordView{Value: []byte(`{}`), KafkaTimestamp: kafkaTime, Origin: testOrigin}, &items[0], &tenant)
+	y := x.Clone() // with a chunk of ids begun
 	for i := range 2000 {
 		rec := RecordView{KafkaTimestamp: kafkaTime, Origin: testOrigin}
 		rec.Origin.Offset = int64(i)
@@ -289,16 +291,30 @@ func TestItemsOutliveTheExtractor(t *testing.T) {
 		case 2:
 			rec.Value, id = []byte(`{`), id+"/dead"
 		}
-		var item Item
-		var tenant TenantID
-		if x.Extract(&rec, &item, &tenant); i%2 == 0 {
-			y.Extract(&rec, &item, &tenant)
+		for _, e := range []*Extractor{x, y} {
+			var item Item
+			e.Extract(&rec, &item, &tenant)
+			items, want = append(items, item), append(want, id)
 		}
-		items, want = append(items, item), append(want, id)
 	}
 	for i := range items {
 		if string(items[i].ID) != want[i] {
 			t.Fatalf("item %d: id %q, want %q", i, items[i].ID, want[i])
+		}
+	}
+}
+
+func TestDetailsAreClipped(t *testing.T) {
+	for n := range 4 {
+		name := strings.Repeat("x", n) + strings.Repeat("日", 200)
+		m := DefaultMapping()
+		m.ID = []Rule{{Field: name}}
+		item, _ := extract(t, m, RecordView{Value: []byte(`{"` + name + `":true}`)})
+		letter := DeadLetter(&RecordView{Origin: testOrigin}, FormatJSON, ReasonTooLarge, name)
+		for _, it := range []Item{item, letter} {
+			if !utf8.ValidString(it.Detail) || len(it.Detail) > MaxDetail || len(it.Detail) < MaxDetail-3 {
+				t.Errorf("%d bytes: %s", len(it.Detail), it.Detail)
+			}
 		}
 	}
 }
