@@ -189,7 +189,8 @@ func DecodeMeta(body []byte) (Meta, error) {
 	return m, nil
 }
 
-// openTries bounds how often OpenMeta asks a store that gives no clear answer.
+// openTries bounds how often OpenMeta asks a store that gives no clear answer. It
+// does not pause: a store over a network does so between its own tries.
 const openTries = 10
 
 // OpenMeta returns the store's meta, and makes it if there is none. Of processes

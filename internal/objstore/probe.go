@@ -33,7 +33,7 @@ const (
 )
 
 // Probe checks at start that the store honours conditional writes, under fresh
-// keys that it removes. A *ProbeError says that it does not; any other error,
+// keys below probe/ that it removes. A *ProbeError says that it does not; any other error,
 // that it could not be asked. A store that passes may still be broken; one that
 // fails must not be used.
 func Probe(ctx context.Context, s Store) (err error) {

@@ -94,9 +94,16 @@ func list(t *testing.T, s objstore.Store, prefix, after string) []string {
 
 func wantKeys(t *testing.T, s objstore.Store, prefix, after string, keys ...string) {
 	t.Helper()
-	if got := list(t, s, prefix, after); !slices.Equal(got, keys) && len(got)+len(keys) > 0 {
-		t.Fatalf("list %q after %q: %q, want %q", prefix, after, got, keys)
+	got := list(t, s, prefix, after)
+	if slices.Equal(got, keys) {
+		return
 	}
+	i := 0
+	for i < min(len(got), len(keys)) && got[i] == keys[i] {
+		i++
+	}
+	t.Fatalf("list %q after %q: %d keys, want %d; from number %d on %q, want %q", prefix, after, len(got), len(keys),
+		i, got[i:min(i+20, len(got))], keys[i:min(i+20, len(keys))])
 }
 
 // bodyOf makes bytes that do not repeat, the same for each run.
