@@ -43,11 +43,13 @@ func OpenDir(root string) (*Dir, error) {
 	if err := os.MkdirAll(d.tmp(), 0o777); err != nil {
 		return nil, fmt.Errorf("open directory store: %w", err)
 	}
-	// The root itself may be new, and so may any folder above it.
-	for path := root; ; path = filepath.Dir(path) {
-		if err := d.syncFolder(path); err != nil && !errors.Is(err, os.ErrPermission) {
-			return nil, fmt.Errorf("open directory store: %w", err)
-		}
+	if err := d.syncFolder(root); err != nil {
+		return nil, fmt.Errorf("open directory store: %w", err)
+	}
+	// The root may be new, and so may folders above it, if only from a run that
+	// ended here. One that cannot be opened or synced was not made by us.
+	for path := filepath.Dir(root); ; path = filepath.Dir(path) {
+		_ = d.syncFolder(path)
 		if path == filepath.Dir(path) {
 			break
 		}
