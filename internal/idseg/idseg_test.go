@@ -287,6 +287,7 @@ func fuzzSeeds(f *testing.F) {
 func FuzzDecode(f *testing.F) {
 	fuzzSeeds(f)
 	f.Fuzz(func(t *testing.T, b []byte) {
+		b = bytes.Clone(b)
 		reseal(b)
 		parts, _, err := Decode(b)
 		if err != nil {
@@ -310,6 +311,7 @@ func FuzzDecode(f *testing.F) {
 func FuzzDecodeHead(f *testing.F) {
 	fuzzSeeds(f)
 	f.Fuzz(func(t *testing.T, b []byte) {
+		b = bytes.Clone(b)
 		resealPart(b)
 		h, err := DecodeHead(b)
 		if err != nil {
