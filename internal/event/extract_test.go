@@ -291,11 +291,13 @@ func TestItemsOutliveTheExtractor(t *testing.T) {
 		case 2:
 			rec.Value, id = []byte(`{`), id+"/dead"
 		}
-		for _, e := range []*Extractor{x, y} {
-			var item Item
-			e.Extract(&rec, &item, &tenant)
-			items, want = append(items, item), append(want, id)
+		e := x
+		if i%5 < 2 { // out of step with the other
+			e = y
 		}
+		var item Item
+		e.Extract(&rec, &item, &tenant)
+		items, want = append(items, item), append(want, id)
 	}
 	for i := range items {
 		if string(items[i].ID) != want[i] {

@@ -174,6 +174,8 @@ func TestTape(t *testing.T) {
 		{`{"a":1,"b":{"a":1}}`, `a=1 b{ a=1 }`, false, false},
 		{`{"":1,"":2}`, `-=1 =2`, true, false},
 		{`{"a":"\ud800"}`, `a=\ud800`, false, true},
+		{`{"a":"\udc00\udc01"}`, `a=\udc00\udc01`, false, true},
+		{`{"a":"\ud800\ud800\udc00"}`, `a=\ud800\ud800\udc00`, false, true},
 		{`{"a":["\udc00\ud800"]}`, `a=["\udc00\ud800"]`, false, true},
 		{`{"a":"\ud83d\ude00"}`, `a=\ud83d\ude00`, false, false},
 		{`{"\ud800":1,"\udfff":2}`, "-\ufffd=1 \ufffd=2", true, true},
