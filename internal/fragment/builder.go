@@ -22,12 +22,14 @@ type builder struct {
 	ownColumns []*parquetfile.Column // as ownSchema
 	anyNanos   bool
 
-	root    *keyNode
-	nodes   int
-	entries map[string]*pathEntry
-	filled  []*filledColumn // of attributes, in the order in which they came
-	spare   []*parquetfile.Column
-	need    []PathType
+	root         *keyNode
+	nodes        int
+	entries      map[string]*pathEntry
+	filled       []*filledColumn // of attributes, in the order in which they came
+	spareText    []*parquetfile.Column
+	spareNumbers []*parquetfile.Column
+	kept         int // bytes of the spare columns
+	need         []PathType
 
 	tape         jsonscan.Tape
 	keys         [][]byte // to the token at hand
@@ -69,10 +71,13 @@ var noEntry = &pathEntry{lastRow: -1}
 const (
 	// maxKeyNodes bounds the memory of names; beyond, names are looked up anew each time.
 	maxKeyNodes = 16 << 10
-	// keepColumnBytes bounds what a column's buffers keep for the next fragment, and
-	// keepColumns how many columns are kept.
-	keepColumnBytes = 1 << 20
-	keepColumns     = 64
+	// keepBytes bounds the memory of columns that a builder keeps for the next fragment:
+	// enough for a full flush, whose buffers would else grow anew each time, at a third
+	// of the time of encoding. There are as many builders as encodings at one time.
+	keepBytes = 80 << 20
+	// keepColumnBytes bounds each buffer of a column, keepColumns the number of columns.
+	keepColumnBytes = 8 << 20
+	keepColumns     = 256
 	// keepTextBytes bounds the buffers that hold one value.
 	keepTextBytes = 1 << 20
 )
@@ -93,11 +98,13 @@ func (b *builder) begin(in *Input, known *Columns, fixed bool) {
 
 // release gives the columns' memory back to the builder.
 func (b *builder) release() {
-	for _, c := range b.ownColumns {
-		b.keepSpare(c)
-	}
-	for _, f := range b.filled {
+	// From behind, as the last kept is the first used: a tenant's columns mostly come
+	// in one order, and get buffers of the size that they need.
+	for _, f := range slices.Backward(b.filled) {
 		b.keepSpare(f.data)
+	}
+	for _, c := range slices.Backward(b.ownColumns) {
+		b.keepSpare(c)
 	}
 	clear(b.filled)
 	b.ownColumns, b.filled = b.ownColumns[:0], b.filled[:0]
@@ -110,16 +117,26 @@ func (b *builder) release() {
 }
 
 func (b *builder) keepSpare(c *parquetfile.Column) {
-	if len(b.spare) < keepColumns {
-		c.Reset("", 0, parquetfile.Boolean, keepColumnBytes)
-		b.spare = append(b.spare, c)
+	spare := b.spareOf(c.Kind)
+	c.Reset("", 0, c.Kind, keepColumnBytes)
+	if n := c.Kept(); len(*spare) < keepColumns && b.kept+n <= keepBytes {
+		*spare, b.kept = append(*spare, c), b.kept+n
 	}
 }
 
+// spareOf parts columns of text from those of numbers, as their buffers are others.
+func (b *builder) spareOf(kind parquetfile.Kind) *[]*parquetfile.Column {
+	if kind.Text() {
+		return &b.spareText
+	}
+	return &b.spareNumbers
+}
+
 func (b *builder) column(name string, id int32, kind parquetfile.Kind) *parquetfile.Column {
-	if n := len(b.spare); n > 0 {
-		c := b.spare[n-1]
-		b.spare = b.spare[:n-1]
+	spare := b.spareOf(kind)
+	if n := len(*spare); n > 0 {
+		c := (*spare)[n-1]
+		*spare, b.kept = (*spare)[:n-1], b.kept-c.Kept()
 		c.Reset(name, id, kind, keepColumnBytes)
 		return c
 	}

@@ -31,8 +31,9 @@ const MaxInputBytes = 1 << 30
 
 // Encode turns rows into a Parquet file: it asks columns for those that it
 // needs (which may extend the tenant's list in the store) and sorts the rows.
-// It panics on what its caller promised: no rows, or an event that is not good JSON
-// (router and writer decode with the decoder that is used here).
+// It panics if there are no rows. An event whose payload is no good JSON object fails
+// the whole; router and writer decode with the decoder that is used here, so that is
+// their bug or damage on the way.
 func Encode(ctx context.Context, in Input, columns ColumnSource) (*File, error) {
 	if len(in.Rows) == 0 {
 		panic("fragment: no rows")

@@ -22,6 +22,7 @@ import (
 	"bytes"
 	"hash/maphash"
 	"math"
+	"slices"
 )
 
 // Kind is a column's physical and logical type.
@@ -65,7 +66,8 @@ type Column struct {
 	Required bool // every row has a value
 	Bloom    bool
 
-	rows []int32 // of each value, ascending
+	n    int     // values
+	rows []int32 // of each value, ascending; empty while value k is of row k
 	nums []int64 // booleans, integers, bits of doubles
 
 	// Of byte arrays: values, or while interned the distinct ones with codes.
@@ -108,17 +110,41 @@ func keep[T any](s []T, most int) []T {
 	return s[:0]
 }
 
-func (c *Column) text() bool { return c.Kind == String || c.Kind == JSON || c.Kind == Bytes }
+// Text tells that values are byte arrays.
+func (k Kind) Text() bool { return k == String || k == JSON || k == Bytes }
+
+func (c *Column) text() bool { return c.Kind.Text() }
 
 // Len is the number of values.
-func (c *Column) Len() int { return len(c.rows) }
+func (c *Column) Len() int { return c.n }
 
 // LastRow is the row of the last value, or -1.
 func (c *Column) LastRow() int {
-	if len(c.rows) == 0 {
+	if c.n == 0 {
 		return -1
 	}
-	return int(c.rows[len(c.rows)-1])
+	return c.row(c.n - 1)
+}
+
+// row is the row of the k-th value.
+func (c *Column) row(k int) int {
+	if len(c.rows) == 0 {
+		return k
+	}
+	return int(c.rows[k])
+}
+
+// place counts a value of a row.
+func (c *Column) place(row int) {
+	if row != c.n || len(c.rows) > 0 {
+		if len(c.rows) == 0 {
+			for k := range c.n {
+				c.rows = append(c.rows, int32(k))
+			}
+		}
+		c.rows = append(c.rows, int32(row))
+	}
+	c.n++
 }
 
 // Size estimates the memory of the column's values.
@@ -126,9 +152,14 @@ func (c *Column) Size() int {
 	return 4*len(c.rows) + 8*len(c.nums) + len(c.arena) + 8*len(c.views) + 4*len(c.codes) + 4*len(c.table)
 }
 
+// Kept is the memory that the column's buffers hold, filled or not.
+func (c *Column) Kept() int {
+	return 4*cap(c.rows) + 8*cap(c.nums) + cap(c.arena) + 8*cap(c.views) + 4*cap(c.codes) + 4*cap(c.table)
+}
+
 // AppendInt adds a value for a row behind all rows so far.
 func (c *Column) AppendInt(row int, v int64) {
-	c.rows = append(c.rows, int32(row))
+	c.place(row)
 	c.nums = append(c.nums, v)
 }
 
@@ -146,7 +177,7 @@ func (c *Column) AppendDouble(row int, v float64) { c.AppendInt(row, int64(math.
 
 // AppendBytes adds a value for a row behind all rows so far, and copies it.
 func (c *Column) AppendBytes(row int, v []byte) {
-	c.rows = append(c.rows, int32(row))
+	c.place(row)
 	if !c.interned {
 		c.push(v)
 		return
@@ -204,11 +235,14 @@ func (c *Column) grow() {
 
 // spread ends interning: from now on each value stands for itself.
 func (c *Column) spread() {
-	views := make([]view, len(c.codes), 2*len(c.codes))
-	for i, code := range c.codes {
-		views[i] = c.views[code]
+	distinct := len(c.views)
+	c.views = slices.Grow(c.views, len(c.codes)-distinct)[:len(c.codes)]
+	// From behind: codes are below their own index or equal to it, so what a step
+	// overwrites is not read again.
+	for i := len(c.codes) - 1; i >= 0; i-- {
+		c.views[i] = c.views[c.codes[i]]
 	}
-	c.views, c.codes, c.table, c.interned = views, c.codes[:0], c.table[:0], false
+	c.codes, c.table, c.interned = c.codes[:0], c.table[:0], false
 }
 
 // value is the k-th value of a byte array column.
@@ -222,14 +256,14 @@ func (c *Column) value(k int32) []byte {
 // places fills pos, as long as the file has rows, with the index of each row's value or
 // -1. A column with a value in every row gives nil: a row's value has the row's index.
 func (c *Column) places(pos []int32) []int32 {
-	if len(c.rows) == len(pos) {
+	if c.n == len(pos) {
 		return nil
 	}
 	for i := range pos {
 		pos[i] = -1
 	}
-	for k, row := range c.rows {
-		pos[row] = int32(k)
+	for k := range c.n {
+		pos[c.row(k)] = int32(k)
 	}
 	return pos
 }

@@ -21,11 +21,11 @@ func (c *Column) rankText(out []uint32) {
 		}
 		rank[v] = r
 	}
-	for k, row := range c.rows {
+	for k := range c.n {
 		if c.interned {
-			out[row] = rank[c.codes[k]]
+			out[c.row(k)] = rank[c.codes[k]]
 		} else {
-			out[row] = rank[k]
+			out[c.row(k)] = rank[k]
 		}
 	}
 }
@@ -43,8 +43,8 @@ func (c *Column) rankNumbers(out []uint32) {
 	for r, v := range distinct {
 		ranks[v] = uint32(r)
 	}
-	for k, row := range c.rows {
-		out[row] = ranks[c.nums[k]]
+	for k := range c.n {
+		out[c.row(k)] = ranks[c.nums[k]]
 	}
 }
 
