@@ -117,6 +117,8 @@ func (d *reading) pace(s *sub) {
 const (
 	topicRetry = time.Second     // until the next look for a topic that is not there
 	topicCheck = 5 * time.Second // between looks for partitions that are not there yet
+	// A poll that waits for nothing but records ends with the first of them, or by a command.
+	foreverAndADay = 24 * time.Hour
 )
 
 // run reads incarnation after incarnation of the topic.
@@ -125,7 +127,7 @@ func (d *reading) run(ctx context.Context) {
 		info, err := d.w.d.Kafka.Topic(ctx, d.w.d.Topic)
 		var reader *kafka.Reader
 		if err == nil {
-			reader, err = d.w.d.Kafka.NewReader(info, kafka.ReaderConfig{MaxBytes: int(d.w.cfg.FetchBytes)})
+			reader, err = d.w.d.Kafka.NewReader(info, kafka.ReaderConfig{MaxBytes: int(d.w.cfg.FetchBytes), CheckEvery: d.w.topicWatch})
 		}
 		if err != nil {
 			if ctx.Err() == nil {
@@ -168,7 +170,12 @@ func (d *reading) adopt(info kafka.TopicInfo, reader *kafka.Reader) {
 // poll delivers batches until the topic changes or ctx ends.
 func (d *reading) poll(ctx context.Context, reader *kafka.Reader) {
 	for ctx.Err() == nil {
-		pollCtx, cancel := context.WithTimeout(ctx, topicCheck)
+		patience := topicCheck
+		waits := d.waitsForPartitions()
+		if !waits {
+			patience = foreverAndADay
+		}
+		pollCtx, cancel := context.WithTimeout(ctx, patience)
 		d.mu.Lock()
 		d.wake = cancel
 		for len(d.commands) > 0 {
@@ -178,7 +185,7 @@ func (d *reading) poll(ctx context.Context, reader *kafka.Reader) {
 		}
 		recheck := d.recheck
 		d.mu.Unlock()
-		if (recheck || d.waitsForPartitions()) && d.changed(ctx) {
+		if (recheck || waits) && d.changed(ctx) {
 			cancel()
 			return
 		}

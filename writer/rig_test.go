@@ -230,12 +230,11 @@ func (r *rig) committed() bool {
 	for s := range r.shards {
 		state, err := r.log(s).Load(context.Background())
 		r.must(err)
-		var next, open int64
+		var open int64
 		for _, src := range state.Sources() {
-			next += src.Next
 			open += shardlog.CountRanges(src.Open)
 		}
-		if next < r.sent[int32(s)] || open > 0 {
+		if state.Totals().Records < r.sent[int32(s)] || open > 0 {
 			return false
 		}
 	}
@@ -263,12 +262,19 @@ func quick() Config {
 
 func (r *rig) start(store objstore.Store, cfg Config) *process {
 	r.t.Helper()
+	return r.startWith(store, cfg, func(*Writer) {})
+}
+
+func (r *rig) startWith(store objstore.Store, cfg Config, change func(*Writer)) *process {
+	r.t.Helper()
 	p := &process{r: r, happened: make(chan struct{}, 1), done: make(chan error, 1)}
 	w, err := New(cfg, Deps{Store: store, Meta: r.meta, Kafka: r.client, Topic: topic,
 		Placements: r.keeper, Owner: "test", Logger: kafkatest.Quiet()})
 	r.must(err)
 	w.backoff.Min, w.backoff.Max = time.Millisecond, 10*time.Millisecond
 	p.w = w
+	w.topicWatch = 20 * time.Millisecond
+	change(w)
 	w.published = func() {
 		select {
 		case p.happened <- struct{}{}:

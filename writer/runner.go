@@ -139,7 +139,11 @@ func (r *runner) run(stop, hard context.Context) {
 		if err != nil {
 			return // only at the end, or because the log is corrupt, as the status says
 		}
+		begin := time.Now()
 		reason := s.run()
+		if time.Since(begin) > r.w.cfg.ReclaimAfter<<min(attempt, maxReclaimDoublings) {
+			attempt = 1 // it was no quarrel
+		}
 		if reason != shard.Fenced || !r.mayReclaim(stop, attempt) {
 			return
 		}

@@ -39,9 +39,8 @@ func newSession(r *runner, hard context.Context, state *shardlog.State, epoch sh
 
 // The pauses of a session.
 const (
-	maxTick   = 250 * time.Millisecond // between ticks; a flush is late by as much
-	minTick   = 10 * time.Millisecond
-	lossWatch = 5 * time.Second // between looks for the record by which an operator accepts a loss
+	maxTick = 250 * time.Millisecond // between ticks; a flush is late by as much
+	minTick = 10 * time.Millisecond
 )
 
 // run works until the shard is fenced or released, or hard ends.
@@ -55,7 +54,7 @@ func (s *session) run() shard.StopReason {
 	s.state = nil
 	tick := time.NewTicker(max(minTick, min(maxTick, s.cfg.FlushAge/10)))
 	defer tick.Stop()
-	watch := time.NewTicker(lossWatch)
+	watch := time.NewTicker(s.w.lossWatch)
 	defer watch.Stop()
 	for {
 		select {

@@ -65,7 +65,9 @@ type Writer struct {
 	reading *reading
 	group   *group
 
-	published func() // tests hear of each new snapshot; set before Run
+	topicWatch time.Duration // of an idle topic, between looks whether it is still the same; 0: kafka's default
+	lossWatch  time.Duration // between looks for the record by which an operator accepts a loss
+	published  func()        // tests hear of each new snapshot; set before Run
 
 	mu      sync.Mutex
 	runners []*runner // by shard; guarded by mu
@@ -90,6 +92,7 @@ func New(cfg Config, d Deps) (*Writer, error) {
 		logMetrics:  shardlog.NewMetrics(d.Registerer),
 		encoders:    make(chan struct{}, runtime.GOMAXPROCS(0)),
 		uploads:     make(chan struct{}, cfg.UploadConcurrency),
+		lossWatch:   5 * time.Second,
 	}
 	w.reading = newReading(w)
 	w.group = &group{w: w, offsets: map[int32]int64{}}

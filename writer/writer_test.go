@@ -57,32 +57,37 @@ func TestKilledAtRandomMoments(t *testing.T) {
 // TestCrashAtEveryStoreOperation runs one stream for each operation k of the
 // store that the writer does: it dies there, before or after k was applied, and another goes on.
 func TestCrashAtEveryStoreOperation(t *testing.T) {
-	run := func(k int, applied bool) (ops int) {
-		r := newRig(t, objstore.NewMemory(), 1)
-		r.send(traffic(rand.New(rand.NewPCG(9, 9)), 60)...)
-		fault := objstore.NewFault(r.store)
-		if k > 0 {
-			fault.CrashAt(k, applied)
-		}
-		p := r.start(fault, quick())
-		p.await(fmt.Sprintf("crash at %d", k), func() bool { return fault.Crashed() || r.committed() })
-		p.dead()
-		ops = fault.Ops()
-		p = r.start(r.store, quick())
-		p.await(fmt.Sprintf("after a crash at %d", k), r.committed)
-		p.dead()
-		r.check()
-		return ops
-	}
-	ops := run(0, false)
+	ops := crashAt(t, 0, false)
 	if ops < 10 {
 		t.Fatalf("only %d operations", ops)
 	}
 	t.Logf("%d operations", ops)
 	for k := 1; k <= ops; k++ {
-		run(k, false)
-		run(k, true)
+		for _, applied := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%d applied %v", k, applied), func(t *testing.T) {
+				t.Parallel()
+				crashAt(t, k, applied)
+			})
+		}
 	}
+}
+
+// crashAt returns the operations that the first writer did; k = 0: it lives.
+func crashAt(t *testing.T, k int, applied bool) (ops int) {
+	r := newRig(t, objstore.NewMemory(), 1)
+	r.send(traffic(rand.New(rand.NewPCG(9, 9)), 60)...)
+	fault := objstore.NewFault(r.store)
+	if k > 0 {
+		fault.CrashAt(k, applied)
+	}
+	p := r.start(fault, quick())
+	p.await(fmt.Sprintf("crash at %d", k), func() bool { return fault.Crashed() || r.committed() })
+	p.dead()
+	p2 := r.start(r.store, quick())
+	p2.await(fmt.Sprintf("after a crash at %d", k), r.committed)
+	p2.dead()
+	r.check()
+	return fault.Ops()
 }
 
 // TestTwoProcesses own the same shards at the same time and fence each other.

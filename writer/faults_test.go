@@ -1,0 +1,186 @@
+package writer
+
+import (
+	"context"
+	"math/rand/v2"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/togodb/togo/internal/event"
+	"github.com/togodb/togo/internal/objstore"
+	"github.com/togodb/togo/internal/shardlog"
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kgo"
+)
+
+// admin administers the cluster behind the writer's back.
+func (r *rig) admin() *kadm.Client {
+	cl, err := kgo.NewClient(kgo.SeedBrokers(r.kafka.ListenAddrs()...))
+	r.must(err)
+	r.t.Cleanup(cl.Close)
+	return kadm.NewClient(cl)
+}
+
+// TestUnreliableStore: any operation may fail before or after it was applied, and writes may
+// land later.
+func TestUnreliableStore(t *testing.T) {
+	r := newRig(t, objstore.NewMemory(), 2)
+	rng := rand.New(rand.NewPCG(4, 4))
+	fault := objstore.NewFault(r.store)
+	effects := []objstore.Effect{objstore.FailBefore, objstore.FailAfter, objstore.LandLater}
+	fault.Decide = func(c objstore.Call) *objstore.Rule { // called with the fault's lock held
+		if rng.IntN(4) > 0 {
+			return nil
+		}
+		e := effects[rng.IntN(len(effects))]
+		if e == objstore.LandLater && !c.Op.IsWrite() {
+			e = objstore.FailBefore
+		}
+		err := []error{objstore.ErrUnavailable, objstore.ErrConflict, objstore.ErrInjected}[rng.IntN(3)]
+		return &objstore.Rule{Effect: e, Err: err, LandAfter: 1 + rng.IntN(6)}
+	}
+	p := r.start(fault, quick())
+	for range 5 {
+		r.send(traffic(rng, 80)...)
+		p.await("all is committed", r.committed)
+	}
+	p.dead()
+	r.check()
+}
+
+// TestStoreIsDown: nothing can be written for a while; the writer says so, reads no more than it
+// may hold, and goes on by itself.
+func TestStoreIsDown(t *testing.T) {
+	r := newRig(t, objstore.NewMemory(), 1)
+	var down atomic.Bool
+	fault := objstore.NewFault(r.store)
+	fault.Decide = func(c objstore.Call) *objstore.Rule {
+		if down.Load() && c.Op.IsWrite() {
+			return &objstore.Rule{Effect: objstore.FailBefore, Err: objstore.ErrUnavailable}
+		}
+		return nil
+	}
+	cfg := quick()
+	cfg.MemoryBudget, cfg.LateAfter = 200_000, 50*time.Millisecond
+	p := r.start(fault, cfg)
+	rng := rand.New(rand.NewPCG(6, 6))
+	r.send(traffic(rng, 50)...)
+	p.await("the first events", r.committed)
+	down.Store(true)
+	r.send(traffic(rng, 3000)...)
+	p.await("not ready, and paused", func() bool {
+		s := p.w.Status()[0]
+		return p.w.Ready() != nil && s.State == "paused" && s.Lag > 0
+	})
+	if s := p.w.Status()[0]; s.MemoryBytes > cfg.MemoryBudget*5/4 {
+		t.Errorf("%d bytes in memory, the budget is %d", s.MemoryBytes, cfg.MemoryBudget)
+	}
+	down.Store(false)
+	p.await("all is committed", r.committed)
+	p.await("ready again", func() bool { return p.w.Ready() == nil })
+	p.dead()
+	r.check()
+}
+
+func TestTopicIsRecreated(t *testing.T) {
+	r := newRig(t, objstore.NewMemory(), 1)
+	rng := rand.New(rand.NewPCG(8, 8))
+	first := traffic(rng, 60)
+	r.send(first...)
+	p := r.start(r.store, quick())
+	p.await("the first topic", r.committed)
+	adm := r.admin()
+	_, err := adm.DeleteTopic(context.Background(), topic)
+	r.must(err)
+	r.kafka.Topic(topic, 1, nil)
+	r.send(first[:30]...)
+	r.send(traffic(rng, 60)...)
+	p.await("the second topic", r.committed)
+	p.dead()
+	r.check()
+	state, err := r.log(0).Load(context.Background())
+	r.must(err)
+	if n := len(state.Sources()); n != 2 {
+		t.Errorf("%d sources, want 2", n)
+	}
+}
+
+// TestRetentionPassesTheWriter: the shard stops with the number of lost offsets, and
+// goes on when an operator has accepted it.
+func TestRetentionPassesTheWriter(t *testing.T) {
+	r := newRig(t, objstore.NewMemory(), 1)
+	rng := rand.New(rand.NewPCG(7, 7))
+	r.send(traffic(rng, 60)...)
+	p := r.start(r.store, quick())
+	p.await("the first events", r.committed)
+	p.ended()
+	before := r.sent[0]
+	ctx := context.Background()
+	for range 5 {
+		r.kafka.Values(topic, 0, "gone")
+	}
+	upTo := kadm.Offsets{}
+	upTo.Add(kadm.Offset{Topic: topic, Partition: 0, At: before + 5})
+	_, err := r.admin().DeleteRecords(ctx, upTo)
+	r.must(err)
+	r.send(traffic(rng, 40)...)
+
+	p = r.start(r.store, quick())
+	p.await("the shard stops", func() bool {
+		s := p.w.Status()
+		return len(s) == 1 && s[0].State == "lost"
+	})
+	s := p.w.Status()[0]
+	if s.LostOffsets != 5 || !strings.Contains(s.Reason, "5 uncommitted offsets are lost") {
+		t.Errorf("lost %d: %s", s.LostOffsets, s.Reason)
+	}
+	p.dead()
+
+	state, err := r.log(0).Load(ctx)
+	r.must(err)
+	r.must(r.log(0).AcceptGap(ctx, state, func(st *shardlog.State) (*shardlog.Gap, error) {
+		return &shardlog.Gap{Source: shardlog.SourceFrom(r.source()), Lost: s.LostRanges, Next: before + 5,
+			LeaderEpoch: 0, Reason: "test", Operator: "me"}, nil
+	}))
+	p = r.start(r.store, quick())
+	p.await("the rest", r.committed)
+	p.dead()
+	r.check()
+}
+
+func (r *rig) source() event.Source {
+	info, err := r.client.Topic(context.Background(), topic)
+	r.must(err)
+	return r.client.Source(info, 0)
+}
+
+// TestOperatorAcceptsWhileTheWriterWaits: no restart is needed.
+func TestOperatorAcceptsWhileTheWriterWaits(t *testing.T) {
+	r := newRig(t, objstore.NewMemory(), 1)
+	rng := rand.New(rand.NewPCG(7, 7))
+	r.send(traffic(rng, 60)...)
+	p := r.start(r.store, quick())
+	p.await("the first events", r.committed)
+	p.ended()
+	ctx := context.Background()
+	next := r.sent[0]
+	r.kafka.Values(topic, 0, "gone")
+	upTo := kadm.Offsets{}
+	upTo.Add(kadm.Offset{Topic: topic, Partition: 0, At: next + 1})
+	_, err := r.admin().DeleteRecords(ctx, upTo)
+	r.must(err)
+	r.send(traffic(rng, 40)...)
+	p = r.startWith(r.store, quick(), func(w *Writer) { w.lossWatch = 5 * time.Millisecond })
+	p.await("the shard stops", func() bool { s := p.w.Status(); return len(s) == 1 && s[0].State == "lost" })
+	state, err := r.log(0).Load(ctx)
+	r.must(err)
+	r.must(r.log(0).AcceptGap(ctx, state, func(st *shardlog.State) (*shardlog.Gap, error) {
+		return &shardlog.Gap{Source: shardlog.SourceFrom(r.source()), Lost: []shardlog.Range{{From: next, Next: next + 1}}, Next: next + 1,
+			LeaderEpoch: 0, Reason: "test", Operator: "me"}, nil
+	}))
+	p.await("the rest", r.committed)
+	p.ended()
+	r.check()
+}
