@@ -18,14 +18,13 @@ func addMappings(ctx context.Context, k *placements.Keeper, c *config.Config, lo
 		if t.Mapping == nil {
 			continue
 		}
-		table := k.Current()
-		switch {
-		case !table.HasMapping(t.Name):
+		switch has, ok := k.Current().NewestMapping(t.Name); {
+		case !ok:
 			if _, err := k.Propose(ctx, placements.SetMapping(t.Name, *t.Mapping, nil)); err != nil {
 				return fmt.Errorf("placements: mapping of topic %s: %w", t.Name, err)
 			}
 			log.Info("mapping entered", "topic", t.Name, "from", k.Current().Horizon().String())
-		case !reflect.DeepEqual(table.NewestMapping(t.Name), *t.Mapping):
+		case !reflect.DeepEqual(has, *t.Mapping):
 			log.Warn("the configured mapping differs from the store's, which counts; 'togo placements sync' takes the configured one", "topic", t.Name)
 		}
 	}
@@ -46,7 +45,10 @@ func (placementsSyncCmd) Run(a *app) error {
 	}
 	changes := 0
 	for _, t := range c.Intake.Topics {
-		if t.Mapping == nil || k.Current().HasMapping(t.Name) && reflect.DeepEqual(k.Current().NewestMapping(t.Name), *t.Mapping) {
+		if t.Mapping == nil {
+			continue
+		}
+		if has, ok := k.Current().NewestMapping(t.Name); ok && reflect.DeepEqual(has, *t.Mapping) {
 			continue
 		}
 		table, err := k.Propose(a.ctx, placements.SetMapping(t.Name, *t.Mapping, nil))

@@ -71,7 +71,11 @@ func (c statusCmd) Run(a *app) error {
 		s.WriterLag = new(int64)
 	}
 	for _, state := range v.Shards {
-		s.addShard(state, topicID, ends, time.Now())
+		last, err := v.LastCommit(a.ctx, state.Shard())
+		if err != nil {
+			return err
+		}
+		s.addShard(state, topicID, ends, last)
 	}
 	if ranges, err := intakeRanges(a, cfg); err == nil {
 		s.RouterLag = new(int64)
@@ -88,13 +92,13 @@ func (c statusCmd) Run(a *app) error {
 }
 
 // addShard adds a line for each source that the shard has read.
-func (s *storeStatus) addShard(state *shardlog.State, topic event.TopicID, ends map[int32]kafka.Range, now time.Time) {
+func (s *storeStatus) addShard(state *shardlog.State, topic event.TopicID, ends map[int32]kafka.Range, lastCommit time.Time) {
 	line := shardStatus{Shard: state.Shard(), Epoch: uint64(state.Epoch()), Position: uint64(state.Position())}
 	if o := state.Owner(); o != nil {
 		line.Owner = o.Owner
 	}
-	if ms := state.LastAppendMS(); ms > 0 {
-		line.CommitAge = now.Sub(time.UnixMilli(ms)).Seconds()
+	if !lastCommit.IsZero() {
+		line.CommitAge = time.Since(lastCommit).Seconds()
 	}
 	end, known := ends[int32(state.Shard())]
 	read := false

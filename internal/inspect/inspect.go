@@ -14,6 +14,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/togodb/togo/internal/event"
 	"github.com/togodb/togo/internal/objstore"
@@ -175,4 +176,24 @@ func (v *View) Totals() shardlog.Totals {
 		sum.Appends += t.Appends
 	}
 	return sum
+}
+
+// lastRecords is how far LastCommit looks back; claims and merges between commits
+// are few.
+const lastRecords = 32
+
+// LastCommit is the writer's clock in a shard's newest append; zero if there is none
+// among its last records.
+func (v *View) LastCommit(ctx context.Context, shard event.ShardID) (time.Time, error) {
+	head := v.Shards[shard].Position()
+	records, err := shardlog.Open(v.Objects, shard).ReadAfter(ctx, max(head, lastRecords)-lastRecords, lastRecords)
+	if err != nil {
+		return time.Time{}, fmt.Errorf("shard %s: %w", shard, err)
+	}
+	for _, r := range slices.Backward(records) {
+		if r.Record.Kind == shardlog.KindAppend {
+			return time.UnixMilli(r.Record.TimeMS), nil
+		}
+	}
+	return time.Time{}, nil
 }
