@@ -25,12 +25,18 @@ func (s *session) ask() {
 	if !ok {
 		return
 	}
+	if need.Wanted && need.Horizon >= s.tooFar && time.Now().Before(s.tooFarTill) {
+		need.Wanted = false
+		if len(need.Admit) == 0 {
+			return
+		}
+	}
 	s.asking = true
 	go func() {
 		ctx, cancel := context.WithTimeout(context.Background(), askTimeout)
 		defer cancel()
 		t, err := s.find(ctx, need)
-		s.tables <- tableDone{t, err}
+		s.tables <- tableDone{need, t, err}
 	}()
 }
 
@@ -41,7 +47,7 @@ func (s *session) find(ctx context.Context, need Need) (t *placements.Table, err
 			return nil, err
 		}
 	}
-	if need.Horizon > 0 {
+	if need.Wanted {
 		newer, err := keeper.Extend(ctx, need.Horizon)
 		if err != nil {
 			return t, err
@@ -54,11 +60,11 @@ func (s *session) find(ctx context.Context, need Need) (t *placements.Table, err
 func (s *session) newTable(t tableDone) error {
 	s.asking = false
 	if t.err != nil {
-		s.askAfter = time.Now().Add(askPause)
 		if errors.Is(t.err, placements.ErrTooFarAhead) {
-			s.askAfter = time.Now().Add(aheadPause)
+			s.tooFar, s.tooFarTill = t.need.Horizon, time.Now().Add(aheadPause)
 			s.sayAhead()
 		} else {
+			s.askAfter = time.Now().Add(askPause)
 			s.r.deps.Log.Warn("router: records wait for newer placements, which can't be made now", "err", t.err)
 		}
 	}

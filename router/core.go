@@ -39,6 +39,10 @@ type Committed struct {
 // Tick: time passed.
 type Tick struct{}
 
+// Rewind: give back the records that wait for a newer table; they are fetched again
+// when there is one. No fetch may be under way.
+type Rewind struct{}
+
 // Flush: send and commit what can be, now.
 type Flush struct{}
 
@@ -49,6 +53,7 @@ func (NewTable) isInput()  {}
 func (Acked) isInput()     {}
 func (Committed) isInput() {}
 func (Tick) isInput()      {}
+func (Rewind) isInput()    {}
 func (Flush) isInput()     {}
 
 // Effects are what the shell has to do; they are valid until the next Step.
@@ -60,6 +65,8 @@ type Effects struct {
 	// Pause and Resume fetching of partitions that wait for a newer table.
 	Pause  []kafka.TopicPartition
 	Resume []kafka.TopicPartition
+	// Seek has partitions read again from these positions.
+	Seek map[kafka.TopicPartition]kafka.Position
 	// Fatal: nothing goes on; the session ends, and what is not committed is read again.
 	Fatal error
 }
@@ -72,10 +79,13 @@ type Produce struct {
 	Value  []byte
 }
 
-// Need is what a newer version of the placements must have, for waiting records to
-// go on.
+// Need is what a newer version of the placements must have, for some of the waiting
+// records to go on.
 type Need struct {
-	Horizon event.Timestamp // above this time
+	// Horizon must lie above this time, if Wanted: the earliest that a partition waits
+	// for, so that one with a time from the future holds up no other.
+	Horizon event.Timestamp
+	Wanted  bool
 	Admit   []placements.Request
 }
 
@@ -173,6 +183,8 @@ func (c *Core) Step(now time.Time, in Input) *Effects {
 		c.committed(in)
 	case Tick:
 		c.commitDue(now)
+	case Rewind:
+		c.rewind()
 	case Flush:
 		c.sealAll()
 		c.lastCommit = time.Time{}
@@ -187,6 +199,10 @@ func (c *Core) Full() bool { return c.Bytes() >= c.cfg.MaxBytes }
 
 // Bytes are those of events read and not acknowledged.
 func (c *Core) Bytes() int64 { return c.waitingBytes + c.openBytes + c.inFlightBytes }
+
+// Crowded reports that records which wait for a newer table keep others from being
+// polled: a Rewind is due.
+func (c *Core) Crowded() bool { return c.waitingBytes > 0 && c.Full() }
 
 // Idle reports that nothing is on its way to the shard topic.
 func (c *Core) Idle() bool { return len(c.open) == 0 && len(c.inFlight) == 0 }
@@ -222,7 +238,9 @@ func (c *Core) Need() (Need, bool) {
 			}
 			continue
 		}
-		n.Horizon = max(n.Horizon, p.wait.time)
+		if !n.Wanted || p.wait.time < n.Horizon {
+			n.Horizon, n.Wanted = p.wait.time, true
+		}
 	}
 	return n, true
 }

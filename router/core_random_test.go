@@ -128,6 +128,8 @@ func (p *player) act() {
 	case 9, 10:
 		p.satisfy()
 	case 11:
+		p.step(Rewind{})
+		p.seek()
 		if p.rng.IntN(20) == 0 { // a crash: all that the Core knew is gone
 			p.out = nil
 			p.core = NewCore(p.core.cfg, p.keeper.Current())
@@ -136,6 +138,13 @@ func (p *player) act() {
 				w.held = false
 			}
 		}
+	}
+}
+
+// seek is the consumer going back.
+func (p *player) seek() {
+	for part, pos := range p.seeks {
+		p.worlds[part.Partition].fetched = pos.Offset
 	}
 }
 
@@ -221,7 +230,7 @@ func (p *player) satisfy() {
 	if len(need.Admit) > 0 {
 		table, err = p.keeper.Admit(p.t.Context(), need.Admit...)
 	}
-	if err == nil && need.Horizon > 0 {
+	if err == nil && need.Wanted {
 		table, err = p.keeper.Extend(p.t.Context(), need.Horizon)
 	}
 	if err != nil {

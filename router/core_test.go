@@ -68,6 +68,7 @@ type harness struct {
 	out    []Produce // not acknowledged
 	pauses []string
 	commit map[kafka.TopicPartition]kafka.Position // of the last Step
+	seeks  map[kafka.TopicPartition]kafka.Position // of the last Step
 	sent   []sent
 }
 
@@ -97,6 +98,7 @@ func (h *harness) step(in Input) {
 		h.t.Fatal(e.Fatal)
 	}
 	h.commit = maps.Clone(e.Commit)
+	h.seeks = maps.Clone(e.Seek)
 	for _, p := range e.Produce {
 		p.Value = slices.Clone(p.Value)
 		h.out = append(h.out, p)
@@ -355,6 +357,37 @@ func TestCoreWaitsForTheHorizon(t *testing.T) {
 	}
 	if _, ok := h.core.Need(); ok {
 		t.Fatal("still in need")
+	}
+}
+
+func TestCoreGivesBackWhatWaitsTooLong(t *testing.T) {
+	h := newHarness(t, func(c *CoreConfig) { c.MaxBytes = 1 << 20 }, nil)
+	h.assign(0, 0)
+	h.fetch(0, record(0, `{}`), at(record(1, `{"text":"`+strings.Repeat("x", 1<<20)+`"}`), start.Add(time.Hour/2)), record(2, `{}`))
+	if !h.core.Crowded() {
+		t.Fatal("there is room")
+	}
+	h.step(Rewind{})
+	if len(h.seeks) != 1 || h.seeks[tp(0)] != (kafka.Position{Offset: 1, LeaderEpoch: 3}) || h.core.Full() {
+		t.Fatalf("seek %v, %d bytes", h.seeks, h.core.Bytes())
+	}
+	need, ok := h.core.Need()
+	if !ok {
+		t.Fatal("the need is forgotten")
+	}
+	table, err := h.keeper.Extend(t.Context(), need.Horizon)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.step(NewTable{table})
+	if !slices.Equal(h.pauses, []string{"pause 0", "resume 0"}) {
+		t.Fatalf("%v", h.pauses)
+	}
+	h.fetch(0, record(1, `{}`), record(2, `{}`))
+	h.linger()
+	h.ackAll()
+	if c := h.commitNow(0); c != 3 {
+		t.Fatalf("committed %d", c)
 	}
 }
 

@@ -13,6 +13,7 @@ type partition struct {
 	source event.Source
 
 	next      int64          // offset of the next record to be routed
+	epoch     int32          // leader epoch of the record before it
 	acked     kafka.Position // all below is acknowledged
 	committed kafka.Position // all below was committed
 	end       int64
@@ -53,7 +54,7 @@ func (c *Core) assign(parts []kafka.Assignment) {
 			c.drop(old)
 		}
 		p := &partition{TopicPartition: a.TopicPartition, source: a.Source, next: a.Start.Offset,
-			acked: a.Start, committed: a.Start}
+			epoch: a.Start.LeaderEpoch, acked: a.Start, committed: a.Start}
 		if a.Fresh {
 			p.committed.Offset = -1 // so that the position is committed even before a record comes
 		}
@@ -163,6 +164,22 @@ func (c *Core) routeAll(now time.Time, p *partition) {
 	}
 }
 
+// rewind gives back what waits. The partitions stay paused, and in need of what
+// their next record waits for.
+func (c *Core) rewind() {
+	for _, p := range c.order {
+		if p.wait == nil || len(p.waiting) == 0 {
+			continue
+		}
+		if c.effects.Seek == nil {
+			c.effects.Seek = map[kafka.TopicPartition]kafka.Position{}
+		}
+		c.effects.Seek[p.TopicPartition] = kafka.Position{Offset: p.next, LeaderEpoch: p.epoch}
+		c.waitingBytes -= p.waitingBytes
+		p.waiting, p.waitingBytes = nil, 0
+	}
+}
+
 // skipTo notes that the offsets up to `to` hold no record.
 func (c *Core) skipTo(p *partition, to int64, r *kafka.Record, seen event.Timestamp) {
 	if to <= p.next {
@@ -172,7 +189,7 @@ func (c *Core) skipTo(p *partition, to int64, r *kafka.Record, seen event.Timest
 		p.skip = skip{from: p.next}
 	}
 	p.skip.to, p.skip.epoch, p.skip.seen = to, r.LeaderEpoch, seen
-	p.next = to
+	p.next, p.epoch = to, r.LeaderEpoch
 }
 
 // flushSkip sends the skipped range, if there is one, to the dead letters' shard.

@@ -64,7 +64,7 @@ func (c *Core) route(now time.Time, p *partition, r *kafka.Record) *wait {
 	} else {
 		c.stats.Dead[c.item.Reason]++
 	}
-	p.next = r.Offset + 1
+	p.next, p.epoch = r.Offset+1, r.LeaderEpoch
 	c.add(now, p, shard, c.tenant, &c.item, kafka.Position{Offset: r.Offset + 1, LeaderEpoch: r.LeaderEpoch})
 	return nil
 }

@@ -409,6 +409,32 @@ func TestKafkaTimestampFromTheFutureHoldsItsPartitionAlone(t *testing.T) {
 	})
 }
 
+// TestWaitingRecordsDoNotStarveOtherPartitions: more waits for a horizon than may be
+// held, and the other partition goes on all the same.
+func TestWaitingRecordsDoNotStarveOtherPartitions(t *testing.T) {
+	e := newEnv(t, 2)
+	e.cfg.MaxBytes = 1 << 20
+	ahead := time.Now().Add(3 * time.Hour)
+	value := []byte(`{"text":"` + strings.Repeat("x", 10_000) + `"}`)
+	for range 30 {
+		var records []*kafka.Record
+		for range 10 {
+			r := intakeRecord(0, nil, value)
+			r.Timestamp = ahead
+			records = append(records, r)
+		}
+		e.k.Produce(records...)
+	}
+	r, _ := e.start()
+	e.awaitStatus(r, func(s Status) bool {
+		return slices.ContainsFunc(s.Partitions, func(l Lag) bool { return l.Partition == 0 && l.Waiting })
+	})
+	for range 20 {
+		e.k.Values("events", 1, string(value), string(value), string(value), string(value), string(value))
+	}
+	e.awaitCommit(1, 100)
+}
+
 func TestCatchUpWithinBoundedMemory(t *testing.T) {
 	e := newEnv(t, 1)
 	e.cfg.MaxBytes = 1 << 20

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/togodb/togo/internal/event"
 	"github.com/togodb/togo/internal/kafka"
 	"github.com/togodb/togo/placements"
 )
@@ -20,7 +21,8 @@ type session struct {
 	consumer *kafka.Consumer
 	producer *kafka.Producer
 
-	ready   chan struct{}  // the poller asks to poll
+	idle    chan struct{}  // the poller says that no poll is under way
+	goOn    chan struct{}  // and waits for leave to poll
 	polled  chan polled    // and sends what it got
 	calls   chan groupCall // the group's callbacks
 	tables  chan tableDone
@@ -31,10 +33,14 @@ type session struct {
 
 	commitMu sync.Mutex // one commit at a time, in order
 
+	resting   bool      // the poller is idle, and has no leave to poll
 	asking    bool      // for a newer table
 	askAfter  time.Time // not before
 	saidAhead time.Time
-	stopped   map[string]string
+	// Horizons from tooFar on were refused as too far ahead; not asked for before tooFarTill.
+	tooFar     event.Timestamp
+	tooFarTill time.Time
+	stopped    map[string]string
 }
 
 type polled struct {
@@ -48,6 +54,7 @@ type groupCall struct {
 }
 
 type tableDone struct {
+	need  Need
 	table *placements.Table
 	err   error
 }
@@ -89,7 +96,8 @@ func (a *ackList) take(into []Acked) ([]Acked, error) {
 func (r *Router) session(ctx context.Context) error {
 	s := &session{
 		r:      r,
-		ready:  make(chan struct{}),
+		idle:   make(chan struct{}),
+		goOn:   make(chan struct{}, 1),
 		polled: make(chan polled),
 		calls:  make(chan groupCall),
 		tables: make(chan tableDone, 1), commits: make(chan Committed, 1),
@@ -208,12 +216,17 @@ func (s *session) run(ctx context.Context) error {
 	return err
 }
 
-// poll fetches whenever the loop lets it. It never holds a poll's records while the loop
+// poll fetches whenever the loop gives leave. It never holds a poll's records while the loop
 // is full, for that would hold up rebalances.
 func (s *session) poll(ctx context.Context) {
 	for {
 		select {
-		case s.ready <- struct{}{}:
+		case s.idle <- struct{}{}:
+		case <-ctx.Done():
+			return
+		}
+		select {
+		case <-s.goOn:
 		case <-ctx.Done():
 			return
 		}
@@ -242,9 +255,8 @@ func (s *session) loop(ctx context.Context) error {
 	defer linger.Stop()
 	var acks []Acked
 	for {
-		ready := s.ready
-		if s.core.Full() {
-			ready = nil
+		if err := s.feed(); err != nil {
+			return err
 		}
 		linger.Stop()
 		if due := s.core.NextDue(); !due.IsZero() {
@@ -254,7 +266,8 @@ func (s *session) loop(ctx context.Context) error {
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-ready:
+		case <-s.idle:
+			s.resting = true
 		case p := <-s.polled:
 			err = s.take(p.batches)
 			close(p.taken)
@@ -275,6 +288,24 @@ func (s *session) loop(ctx context.Context) error {
 			return err
 		}
 	}
+}
+
+// feed gives the poller leave to poll when there is room for more, and makes room if
+// it is records without a table that take it.
+func (s *session) feed() error {
+	if !s.resting {
+		return nil
+	}
+	if s.core.Crowded() {
+		if err := s.step(Rewind{}); err != nil {
+			return err
+		}
+	}
+	if !s.core.Full() {
+		s.resting = false
+		s.goOn <- struct{}{}
+	}
+	return nil
 }
 
 func (s *session) tick() error {
@@ -353,6 +384,9 @@ func (s *session) do(e *Effects) error {
 	for _, p := range e.Produce {
 		s.producer.Produce(context.Background(), kafka.Message{Partition: int32(p.Shard), Value: p.Value},
 			func(_ int64, err error) { s.acks.add(p.Batch, err) })
+	}
+	if e.Seek != nil {
+		s.consumer.Seek(e.Seek)
 	}
 	if len(e.Pause) > 0 {
 		s.consumer.Pause(e.Pause...)

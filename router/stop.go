@@ -20,7 +20,7 @@ func (s *session) serve(until <-chan struct{}) {
 			close(p.taken) // read again by the next session
 		case <-s.tables:
 			s.asking = false
-		case <-s.ready:
+		case <-s.idle:
 		}
 	}
 }

@@ -362,6 +362,28 @@ func (m *Consumer) Resume(parts ...TopicPartition) {
 	m.cl.ResumeFetchPartitions(byTopic(parts))
 }
 
+// Seek has partitions read again from positions that a Poll has passed. No Poll may
+// be under way.
+func (m *Consumer) Seek(positions map[TopicPartition]Position) {
+	set := map[string]map[int32]kgo.EpochOffset{}
+	m.mu.Lock()
+	for tp, pos := range positions {
+		s := m.held[tp]
+		if s == nil || !s.started {
+			continue
+		}
+		s.next = pos
+		if set[tp.Topic] == nil {
+			set[tp.Topic] = map[int32]kgo.EpochOffset{}
+		}
+		set[tp.Topic][tp.Partition] = kgo.EpochOffset{Epoch: pos.LeaderEpoch, Offset: pos.Offset}
+	}
+	m.mu.Unlock()
+	if len(set) > 0 {
+		m.cl.SetOffsets(set)
+	}
+}
+
 func byTopic(parts []TopicPartition) map[string][]int32 {
 	m := map[string][]int32{}
 	for _, tp := range parts {

@@ -358,6 +358,50 @@ func TestConsumerSaysTheTopicInItsCommit(t *testing.T) {
 	}
 }
 
+func TestConsumerSeeksBack(t *testing.T) {
+	k := kafkatest.New(t)
+	k.Topic("events", 2, nil)
+	value := strings.Repeat("x", 1000)
+	for range 40 {
+		k.Values("events", 0, value, value, value, value, value)
+		k.Values("events", 1, value)
+	}
+	read := quick
+	read.MaxRecordsPerPoll = 7 // so that much is fetched and not polled
+	m, err := k.Client().NewConsumer(testContext(t), kafka.ConsumerConfig{Group: "g", Topics: []string{"events"}, Read: read})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Close()
+	tp := kafka.TopicPartition{Topic: "events"}
+	var next [2]int64
+	seeks := 0
+	for next[0] < 200 || next[1] < 40 {
+		epoch := int32(-1)
+		if err := m.Poll(testContext(t), func(batches []kafka.Batch) {
+			for _, b := range batches {
+				if first := b.Records[0].Offset; b.Err != nil || first != next[b.Partition] {
+					t.Fatalf("partition %d: got offset %d, want %d, %v", b.Partition, first, next[b.Partition], b.Err)
+				}
+				next[b.Partition] = b.Next
+				epoch = b.Records[0].LeaderEpoch
+			}
+		}); err != nil {
+			t.Fatal(err)
+		}
+		if seeks < 5 && next[0] > int64(20*seeks+20) {
+			seeks++
+			next[0] -= 15
+			m.Pause(tp)
+			m.Seek(map[kafka.TopicPartition]kafka.Position{tp: {Offset: next[0], LeaderEpoch: epoch}})
+			m.Resume(tp)
+		}
+	}
+	if seeks != 5 {
+		t.Fatalf("%d seeks", seeks)
+	}
+}
+
 func TestConsumerPollEndsWithItsContext(t *testing.T) {
 	k := kafkatest.New(t)
 	k.Topic("events", 1, nil)
