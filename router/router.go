@@ -54,6 +54,7 @@ type Status struct {
 	Partitions []Lag
 	Stopped    map[string]string // partitions that were stopped, "topic[partition]", and why
 	HeldBytes  int64
+	Stalled    string // what has not gone through for stallAfter; "" when all is well
 }
 
 // New returns a Router; Run starts it.
@@ -70,6 +71,10 @@ func New(cfg Config, deps Deps) (*Router, error) {
 	}
 	return &Router{cfg: cfg, deps: deps, metrics: newMetrics(deps.Registerer)}, nil
 }
+
+// stallAfter is how long a router may get no acknowledgement, or no commit through,
+// before it is not ready.
+const stallAfter = 15 * time.Second
 
 // Pauses between sessions that ended in an error.
 const (
@@ -118,6 +123,9 @@ func (r *Router) Ready() error {
 		return fmt.Errorf("router: %s", s.LastError)
 	case !s.Running:
 		return errors.New("router: is starting")
+	}
+	if s.Stalled != "" {
+		return fmt.Errorf("router: %s", s.Stalled)
 	}
 	for part, why := range s.Stopped {
 		return fmt.Errorf("router: %s is stopped: %s", part, why)

@@ -550,6 +550,53 @@ func TestCrashBetweenProduceAndCommit(t *testing.T) {
 	}
 }
 
+// TestShardTopicRecreatedWhileRunning: what was not committed is sent again to the
+// topic that is there.
+func TestShardTopicRecreatedWhileRunning(t *testing.T) {
+	e := newEnv(t, 1)
+	r, _ := e.start()
+	e.k.Values("events", 0, `{"n":0}`)
+	e.awaitCommit(0, 1)
+	if err := e.k.DeleteTopic("shards"); err != nil {
+		t.Fatal(err)
+	}
+	e.k.Values("events", 0, `{"n":1}`)
+	e.awaitStatus(r, func(s Status) bool { return s.LastError != "" })
+	e.k.Topic("shards", shardCount, ShardTopicConfigs(intakeLimit, false))
+	e.awaitCommit(0, 2)
+	e.expect(0, "1 event")
+	if err := r.Ready(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestStalled(t *testing.T) {
+	h := newHarness(t, nil, nil)
+	s := &session{r: &Router{deps: Deps{ShardTopic: "shards"}}, core: h.core}
+	h.assign(0, 0)
+	now := start
+	for _, step := range []struct {
+		what  string
+		after time.Duration
+		do    func()
+		want  string
+	}{
+		{"nothing to do", time.Second, func() {}, ""},
+		{"a batch is on its way", time.Second, func() { h.fetch(0, record(0, `{}`)); h.linger() }, ""},
+		{"and stays so", stallAfter + time.Second, func() {}, "no acknowledgement by shards"},
+		{"it is acknowledged", time.Second, func() { h.ackAll() }, ""},
+		{"and not committed", stallAfter + time.Second, func() {}, "no commit"},
+		{"it is committed", time.Second, func() { h.commitNow(0) }, ""},
+		{"again nothing to do", stallAfter + time.Second, func() {}, ""},
+	} {
+		now = now.Add(step.after)
+		step.do()
+		if got := s.stalled(now); !strings.HasPrefix(got, step.want) || step.want == "" && got != "" {
+			t.Fatalf("%s: stalled %q, want %q", step.what, got, step.want)
+		}
+	}
+}
+
 func TestConfigValidate(t *testing.T) {
 	if err := DefaultConfig().Validate(); err != nil {
 		t.Fatal(err)

@@ -41,6 +41,9 @@ type session struct {
 	tooFar     event.Timestamp
 	tooFarTill time.Time
 	stopped    map[string]string
+
+	lastAck    time.Time // or when nothing was on its way
+	lastCommit time.Time // that went through, or when there was nothing to commit
 }
 
 type polled struct {
@@ -278,6 +281,9 @@ func (s *session) loop(ctx context.Context) error {
 		case t := <-s.tables:
 			err = s.newTable(t)
 		case c := <-s.commits:
+			if c.OK {
+				s.lastCommit = time.Now()
+			}
 			err = s.step(c)
 		case <-linger.C:
 			err = s.step(Tick{})
@@ -318,13 +324,38 @@ func (s *session) tick() error {
 		return err
 	}
 	s.r.metrics.show(s.core)
-	lags, held := s.core.Lags(), s.core.Bytes()
-	s.r.set(func(st *Status) { st.Partitions, st.HeldBytes = lags, held })
+	lags, held, stalled := s.core.Lags(), s.core.Bytes(), s.stalled(time.Now())
+	s.r.set(func(st *Status) {
+		if stalled != "" && st.Stalled == "" {
+			s.r.deps.Log.Error("router: stalled; it goes on by itself when the cause is gone", "why", stalled)
+		}
+		st.Partitions, st.HeldBytes, st.Stalled = lags, held, stalled
+	})
 	return nil
+}
+
+// stalled says what has not gone through for too long.
+func (s *session) stalled(now time.Time) string {
+	if s.core.Idle() || s.lastAck.IsZero() {
+		s.lastAck = now
+	}
+	if len(s.core.Uncommitted()) == 0 || s.lastCommit.IsZero() {
+		s.lastCommit = now
+	}
+	switch {
+	case now.Sub(s.lastAck) > stallAfter:
+		return fmt.Sprintf("no acknowledgement by %s since %s", s.r.deps.ShardTopic, s.lastAck.Format(time.RFC3339))
+	case now.Sub(s.lastCommit) > stallAfter:
+		return fmt.Sprintf("no commit of intake offsets since %s", s.lastCommit.Format(time.RFC3339))
+	}
+	return ""
 }
 
 func (s *session) takeAcks(acks []Acked) ([]Acked, error) {
 	acks, fatal := s.acks.take(acks)
+	if len(acks) > 0 {
+		s.lastAck = time.Now()
+	}
 	for _, a := range acks {
 		if err := s.step(a); err != nil {
 			return acks, err
