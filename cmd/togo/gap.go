@@ -45,7 +45,7 @@ func (c gapCmd) Run(a *app) error {
 	if err != nil {
 		return fmt.Errorf("ask Kafka what it still has: %w", err)
 	}
-	log := shardlog.Open(store, c.Shard)
+	log := shardlog.OpenWith(store, c.Shard, shardlog.Config{Logger: a.toolLog(cfg)})
 	s, err := log.Load(a.ctx)
 	if err != nil {
 		return err

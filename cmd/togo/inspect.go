@@ -5,11 +5,13 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"log/slog"
 	"strings"
 	"text/tabwriter"
 	"time"
 	"unicode/utf8"
 
+	"github.com/togodb/togo/cmd/togo/config"
 	"github.com/togodb/togo/internal/chain"
 	"github.com/togodb/togo/internal/event"
 	"github.com/togodb/togo/internal/fragment"
@@ -27,7 +29,14 @@ func (a *app) view() (*inspect.View, error) {
 	if err != nil {
 		return nil, err
 	}
-	return inspect.Open(a.ctx, store)
+	return inspect.Open(a.ctx, store, a.toolLog(c))
+}
+
+// toolLog is the log of commands that look: what is wrong, not what goes on.
+func (a *app) toolLog(c *config.Config) *slog.Logger {
+	l := c.Log
+	l.Level = max(l.Level, slog.LevelWarn)
+	return newLogger(l)
 }
 
 // tenantFlags select a tenant's rows.
@@ -247,7 +256,7 @@ func (c logCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
-	log := shardlog.Open(store, c.Shard)
+	log := shardlog.OpenWith(store, c.Shard, shardlog.Config{Logger: a.toolLog(cfg)})
 	at := chain.Position(max(c.From, 1) - 1)
 	for {
 		const batch = 256 // bounds what is held at a time

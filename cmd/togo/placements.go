@@ -32,7 +32,7 @@ func (a *app) keeper() (*placements.Keeper, error) {
 	if err != nil {
 		return nil, err
 	}
-	k, err := placements.NewKeeper(placements.Config{Store: store, Hasher: event.NewHasher(event.Seed(meta.Seed)), Logger: a.log})
+	k, err := placements.NewKeeper(placements.Config{Store: store, Hasher: event.NewHasher(event.Seed(meta.Seed)), Logger: a.toolLog(c)})
 	if err != nil {
 		return nil, err
 	}

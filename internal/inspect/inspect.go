@@ -13,6 +13,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
 	"time"
 
@@ -29,13 +30,16 @@ type View struct {
 	Hasher  *event.Hasher
 	Table   *placements.Table
 	Shards  []*shardlog.State // by shard id
+
+	logs []*shardlog.Log // by shard id
 }
 
 // ErrNoStore: there is no Togo store under the given place.
 var ErrNoStore = errors.New("no Togo store here")
 
-// Open reads the placements and the newest state of every shard.
-func Open(ctx context.Context, objects objstore.Store) (*View, error) {
+// Open reads the placements and the newest state of every shard. log hears of what
+// is odd but no error, such as a damaged checkpoint.
+func Open(ctx context.Context, objects objstore.Store, log *slog.Logger) (*View, error) {
 	v := &View{Objects: objects}
 	body, err := objects.Get(ctx, objstore.MetaKey)
 	if errors.Is(err, objstore.ErrNotFound) {
@@ -48,7 +52,7 @@ func Open(ctx context.Context, objects objstore.Store) (*View, error) {
 		return nil, err
 	}
 	v.Hasher = event.NewHasher(event.Seed(v.Meta.Seed))
-	keeper, err := placements.NewKeeper(placements.Config{Store: objects, Hasher: v.Hasher})
+	keeper, err := placements.NewKeeper(placements.Config{Store: objects, Hasher: v.Hasher, Logger: log})
 	if err != nil {
 		return nil, err
 	}
@@ -57,11 +61,12 @@ func Open(ctx context.Context, objects objstore.Store) (*View, error) {
 	}
 	v.Table = keeper.Current()
 	for id := range v.Table.Shards() {
-		s, err := shardlog.Open(objects, event.ShardID(id)).Load(ctx)
+		l := shardlog.OpenWith(objects, event.ShardID(id), shardlog.Config{Logger: log})
+		s, err := l.Load(ctx)
 		if err != nil {
 			return nil, fmt.Errorf("shard %d: %w", id, err)
 		}
-		v.Shards = append(v.Shards, s)
+		v.Shards, v.logs = append(v.Shards, s), append(v.logs, l)
 	}
 	return v, nil
 }
@@ -186,7 +191,7 @@ const lastRecords = 32
 // among its last records.
 func (v *View) LastCommit(ctx context.Context, shard event.ShardID) (time.Time, error) {
 	head := v.Shards[shard].Position()
-	records, err := shardlog.Open(v.Objects, shard).ReadAfter(ctx, max(head, lastRecords)-lastRecords, lastRecords)
+	records, err := v.logs[shard].ReadAfter(ctx, max(head, lastRecords)-lastRecords, lastRecords)
 	if err != nil {
 		return time.Time{}, fmt.Errorf("shard %s: %w", shard, err)
 	}

@@ -140,7 +140,7 @@ func (v *View) Verify(ctx context.Context, intake []IntakeRange, why string) (*R
 // outcome with the state that came from a checkpoint.
 func (v *View) verifyLog(ctx context.Context, r *Report, loaded *shardlog.State) error {
 	id := loaded.Shard()
-	log := shardlog.Open(v.Objects, id)
+	log := v.logs[id]
 	s := shardlog.NewState(id)
 	res := r.Results[CheckLog]
 	for s.Position() < loaded.Position() {
