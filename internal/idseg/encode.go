@@ -201,7 +201,7 @@ func (g *group) sortSlots(ends []uint32) error {
 	for _, end := range ends {
 		if end-begin > 1 {
 			from, to := (uint64(begin)-g.slot)*EntryBytes, (uint64(end)-g.slot)*EntryBytes
-			sort.Sort(rawEntries(g.run[from:to]))
+			rawEntries(g.run[from:to]).sort()
 		}
 		begin = end
 	}
@@ -215,6 +215,20 @@ func (g *group) sortSlots(ends []uint32) error {
 
 // rawEntries sorts encoded entries in place.
 type rawEntries []byte
+
+// sort inserts where there are few, as there are unless hashes are crafted.
+func (r rawEntries) sort() {
+	const few = 12
+	if r.Len() > few {
+		sort.Sort(r)
+		return
+	}
+	for i := 1; i < r.Len(); i++ {
+		for j := i; j > 0 && r.Less(j, j-1); j-- {
+			r.Swap(j, j-1)
+		}
+	}
+}
 
 func (r rawEntries) at(i int) []byte { return r[i*EntryBytes : (i+1)*EntryBytes] }
 func (r rawEntries) Len() int        { return len(r) / EntryBytes }

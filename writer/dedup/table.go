@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"math/bits"
-	"slices"
+	"sort"
 	"unsafe"
 
 	"github.com/togodb/togo/internal/event"
@@ -76,12 +76,13 @@ func (s *sub) search(id *event.Hash) (i int, found bool) {
 	if n == 0 {
 		return 0, false
 	}
+	if n > 2*maxSub { // crafted hashes: interpolation would walk
+		i = sort.Search(n, func(i int) bool { return s.entries[i].compare(id) >= 0 })
+		return i, i < n && s.entries[i].id == *id
+	}
 	expected, _ := bits.Mul64(binary.BigEndian.Uint64(id[:8])<<s.depth, uint64(n))
 	i = int(expected)
 	c := s.entries[i].compare(id)
-	if n > 2*maxSub { // crafted hashes: interpolation would walk
-		return slices.BinarySearchFunc(s.entries, id, func(e entry, id *event.Hash) int { return e.compare(id) })
-	}
 	for c > 0 {
 		if i == 0 {
 			return 0, false
@@ -179,8 +180,8 @@ func (t *table) split(slot uint64) bool {
 		slot *= 2
 	}
 	bit := 63 - s.depth
-	at, _ := slices.BinarySearchFunc(s.entries, true, func(e entry, _ bool) int {
-		return int(binary.BigEndian.Uint64(e.id[:8])>>bit&1) - 1
+	at := sort.Search(len(s.entries), func(i int) bool {
+		return binary.BigEndian.Uint64(s.entries[i].id[:8])>>bit&1 == 1
 	})
 	right := &sub{depth: s.depth + 1}
 	t.bytes += subBytes
