@@ -201,7 +201,7 @@ func (t *Table) changeMapping(m *MapTopic) error {
 		return refuse("mapping of topic %q: %v", m.Topic, err)
 	}
 	line := cut(t.mappings[m.Topic], m.From, func(m *mappedFrom) event.Timestamp { return m.From })
-	if len(line) >= maxTimeline || len(t.mappings) >= maxTopics {
+	if _, there := t.mappings[m.Topic]; len(line) >= maxTimeline || !there && len(t.mappings) >= maxTopics {
 		return refuse("mapping of topic %q: there are %d already, for %d topics", m.Topic, len(line), len(t.mappings))
 	}
 	mappings := maps.Clone(t.mappings)

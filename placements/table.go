@@ -41,6 +41,9 @@ func Empty(hasher *event.Hasher) *Table {
 // Version is the table's version; 0 before the genesis record.
 func (t *Table) Version() Version { return t.version }
 
+// Link is what the next record holds as Prev; ok is false before version 1.
+func (t *Table) Link() (l Link, ok bool) { return t.link, t.version > 0 }
+
 // Horizon is the time below which no later version changes anything.
 func (t *Table) Horizon() event.Timestamp { return t.horizon }
 
@@ -98,6 +101,16 @@ func (t *Table) Mapping(topic string, kafkaTS event.Timestamp) (m *event.Mapping
 	}
 	at := sort.Search(len(line), func(i int) bool { return line[i].From > kafkaTS }) - 1
 	return &line[at].Mapping, true
+}
+
+// NewestMapping is the mapping that a topic has of its own from the latest time on;
+// ok is false if it shares the one of "".
+func (t *Table) NewestMapping(topic string) (m event.Mapping, ok bool) {
+	line := t.mappings[topic]
+	if len(line) == 0 {
+		return event.Mapping{}, false
+	}
+	return line[len(line)-1].Mapping, true
 }
 
 // DeadShard returns the shard of the dead letters and skipped ranges of a source
