@@ -134,7 +134,7 @@ func (s *State) checkMergedFragments(inputs []*entry, x *MergeEnd) error {
 	first := inputs[0].fragment
 	floor, _ := s.Floor(first.Tenant, first.Table)
 	var rows int64
-	all := *first // what the inputs span together
+	all := *first // without its ranges: what the inputs span together
 	for _, e := range inputs {
 		f := e.fragment
 		rows += f.Rows
@@ -209,8 +209,8 @@ func (s *State) checkQuarantine(r *Record) (func(), error) {
 	return func() {
 		s.remove(e)
 		list := s.Quarantined()
-		at, _ := slices.BinarySearchFunc(list, *e.fragment, compareFragments)
-		s.small.Quarantined = slices.Insert(list, at, *e.fragment)
+		at, _ := slices.BinarySearchFunc(list, e.full(), compareFragments)
+		s.small.Quarantined = slices.Insert(list, at, e.full())
 	}, nil
 }
 

@@ -41,16 +41,15 @@ type CheckpointPlan struct {
 
 // dayPlan is the new manifest of one day.
 type dayPlan struct {
-	day      int64
-	keep     int      // older manifests that stay
-	merged   []*run   // those that the new one replaces
-	entries  []*entry // what the new one adds
-	removed  []removal
-	fresh    int // of day.fresh, that were looked at
-	looked   int // of day.removed, likewise
-	level    int
-	manifest manifest
-	run      *run // the new one, once written; nil: the day is empty
+	day     int64
+	keep    int      // older manifests that stay
+	merged  []*run   // those that the new one replaces
+	entries []*entry // what the new one adds
+	removed []removal
+	fresh   int // of day.fresh, that were looked at
+	looked  int // of day.removed, likewise
+	level   int
+	run     *run // the new one, once written; nil: the day is empty
 }
 
 // PlanCheckpoint collects what a checkpoint of s must write; it does no I/O, and
@@ -123,27 +122,32 @@ func (s *State) planDay(num int64, d *day, all bool) dayPlan {
 		older(r.removed)
 	}
 	older(d.removed)
-	p.manifest = manifest{Format: Format, Shard: s.small.Shard, Day: num}
+	return p
+}
+
+// manifest is the content of the new manifest. It reads of the entries only what
+// never changes, so that the state may go on.
+func (p *dayPlan) manifest(shard event.ShardID) manifest {
+	m := manifest{Format: Format, Shard: shard, Day: p.day}
+	slices.SortFunc(p.entries, compareHomes)
 	for _, e := range p.entries {
 		if e.fragment != nil {
-			p.manifest.Fragments = append(p.manifest.Fragments, *e.fragment)
+			m.Fragments = append(m.Fragments, e.full())
 		} else {
-			p.manifest.Segments = append(p.manifest.Segments, *e.segment)
+			m.Segments = append(m.Segments, *e.segment)
 		}
 	}
-	for _, m := range p.removed {
-		p.manifest.Removed = append(p.manifest.Removed, m.key)
+	for _, r := range p.removed {
+		m.Removed = append(m.Removed, r.key)
 	}
-	slices.Sort(p.manifest.Removed)
-	return p
+	slices.Sort(m.Removed)
+	return m
 }
 
 // unlisted are the live entries that no manifest has but the merged ones.
 func (d *day) unlisted(merged []*run) []*entry {
 	if len(merged) == 0 {
-		out := slices.Clone(d.fresh)
-		slices.SortFunc(out, compareHomes)
-		return out
+		return slices.Clone(d.fresh)
 	}
 	return slices.DeleteFunc(d.entries(), func(e *entry) bool {
 		return e.run != nil && !slices.Contains(merged, e.run)
@@ -202,7 +206,7 @@ func (l *Log) writeDays(ctx context.Context, at chain.Position, p *CheckpointPla
 		slots <- struct{}{}
 		write := func() {
 			defer func() { <-slots }()
-			ref, err := l.putManifest(ctx, at, dayName(d.day), d.manifest)
+			ref, err := l.putManifest(ctx, at, dayName(d.day), d.manifest(p.shard))
 			ref.Level, ref.Adds, ref.Removes = d.level, len(d.entries), len(d.removed)
 			d.run, errs[i] = &run{ref: ref, removed: d.removed}, err
 		}

@@ -20,7 +20,8 @@ func dayOf(second int64) int64 {
 
 // entry is one live object: a fragment or an id segment.
 type entry struct {
-	fragment *Fragment // never changed
+	fragment *Fragment // never changed; its Ranges are in ranges
+	ranges   string    // packed; see packRanges
 	segment  *IDSegment
 	run      *run // the manifest that holds it; nil: none yet
 	dead     bool // removed since
@@ -95,24 +96,27 @@ func (s *State) day(num int64) *day {
 }
 
 // addFragment folds a new fragment in.
-func (s *State) addFragment(f Fragment) {
-	s.share(&f)
-	s.insert(&entry{fragment: &f})
-}
+func (s *State) addFragment(f Fragment) { s.insert(s.fragmentEntry(f, nil)) }
 
-// share makes the names that many fragments have share their memory. f is our
-// own, but its ranges may be the caller's.
-func (s *State) share(f *Fragment) {
+// fragmentEntry is the entry of a fragment. A state may hold a million of them, so
+// equal names share their memory, and the ranges are one string.
+func (s *State) fragmentEntry(f Fragment, made *run) *entry {
+	e := &entry{fragment: &f, ranges: packRanges(f.Ranges), run: made}
+	f.Ranges = nil
+	f.Tenant = event.TenantID(s.intern(string(f.Tenant)))
 	if f.Table == TableEvents {
-		f.Table = TableEvents
+		f.Table = TableEvents // the constant's memory
 	} else {
 		f.Table = TableDeadLetters
 	}
-	f.Tenant = event.TenantID(s.intern(string(f.Tenant)))
-	f.Ranges = slices.Clone(f.Ranges)
-	for i := range f.Ranges {
-		f.Ranges[i].Column = s.intern(f.Ranges[i].Column)
-	}
+	return e
+}
+
+// full is the entry's fragment as it was added.
+func (e *entry) full() Fragment {
+	f := *e.fragment
+	f.Ranges = unpackRanges(e.ranges)
+	return f
 }
 
 // maxNames bounds the interned names; tenants come and go.
@@ -207,7 +211,7 @@ func (s *State) dropFromBucket(bucket int64, e *entry) {
 	s.ids[bucket] = list
 }
 
-// entries are the day's live entries, by bucket, tenant and key.
+// entries are the day's live entries, in no order.
 func (d *day) entries() []*entry {
 	out := make([]*entry, 0, d.count)
 	out = append(out, d.segments...)
@@ -216,7 +220,6 @@ func (d *day) entries() []*entry {
 			out = append(out, list...)
 		}
 	}
-	slices.SortFunc(out, compareHomes)
 	return out
 }
 

@@ -58,7 +58,7 @@ func (l *Log) newestRoots(ctx context.Context) ([]chain.Position, error) {
 	if err != nil || len(page) < rootPage {
 		return page, err
 	}
-	// Every root beyond low is beyond the page; none is beyond high, once known.
+	// Roots may lie in (low, high]; high is not known at first.
 	low, high := page[len(page)-1], chain.Position(0)
 	for high == 0 || high-low > 1 {
 		at := 2 * low
@@ -71,13 +71,15 @@ func (l *Log) newestRoots(ctx context.Context) ([]chain.Position, error) {
 			return nil, err
 		case len(next) == 0:
 			high = at
-		case len(next) < rootPage:
-			return next, nil
 		default:
 			page, low = next, next[len(next)-1]
+			if len(next) < rootPage {
+				return next, nil
+			}
 		}
 	}
-	return page, nil
+	next, err := l.listRoots(ctx, low)
+	return append(page, next...), err
 }
 
 // listRoots lists one page of the checkpoints behind a position.
@@ -226,9 +228,7 @@ func (s *State) loadEntries(entries map[string]*entry, m *manifest, made *run) e
 		return nil
 	}
 	for i := range m.Fragments {
-		f := &m.Fragments[i]
-		s.share(f)
-		if err := add(&entry{fragment: f, run: made}, checkFragment(f)); err != nil {
+		if err := add(s.fragmentEntry(m.Fragments[i], made), checkFragment(&m.Fragments[i])); err != nil {
 			return err
 		}
 	}

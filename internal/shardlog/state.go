@@ -169,7 +169,7 @@ func (s *State) Counts() (fragments, segments int) {
 // Fragment is the live fragment under key.
 func (s *State) Fragment(key string) (Fragment, bool) {
 	if e := s.live[key]; e != nil && e.fragment != nil {
-		return *e.fragment, true
+		return e.full(), true
 	}
 	return Fragment{}, false
 }
@@ -229,7 +229,7 @@ func (b bucketIndex) each(t event.TenantID, yield func(Fragment) bool) bool {
 	}
 	for _, tenant := range tenants {
 		for _, e := range b[tenant] {
-			if !yield(*e.fragment) {
+			if !yield(e.full()) {
 				return false
 			}
 		}
@@ -250,7 +250,7 @@ func (s *State) Clone() *State {
 		c.days[num] = d.cloneRuns(runs)
 	}
 	for _, e := range s.live {
-		c.insert(&entry{fragment: e.fragment, segment: e.segment, run: runs[e.run]})
+		c.insert(&entry{fragment: e.fragment, ranges: e.ranges, segment: e.segment, run: runs[e.run]})
 	}
 	for key, chunk := range s.intake {
 		copied := *chunk
