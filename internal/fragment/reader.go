@@ -13,6 +13,7 @@ import (
 	"github.com/parquet-go/parquet-go/format"
 
 	"github.com/togodb/togo/internal/event"
+	"github.com/togodb/togo/internal/fragment/parquetfile"
 )
 
 // Info is what a fragment says of itself.
@@ -86,6 +87,9 @@ func (r *Reader) open() error {
 		if err := r.source.openTail(); err != nil {
 			return err
 		}
+	}
+	if err := parquetfile.CheckFooter(r.source.tail.data); err != nil {
+		return err
 	}
 	file, err := parquet.OpenFile(r.source, r.source.size, &parquet.FileConfig{
 		SkipPageIndex: true, SkipBloomFilters: true, ReadBufferSize: 4 << 10, ReadMode: parquet.ReadModeSync,

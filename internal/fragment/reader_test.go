@@ -3,9 +3,12 @@ package fragment
 import (
 	"bytes"
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"math/rand/v2"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -206,12 +209,23 @@ func TestDamageIsSaidWithTheKey(t *testing.T) {
 	}
 }
 
+// fixFooterSum makes the footer's checksum match.
+func fixFooterSum(body []byte) {
+	length := int(binary.LittleEndian.Uint32(body[len(body)-8:]))
+	footer := body[len(body)-8-length : len(body)-8]
+	binary.LittleEndian.PutUint32(body[len(body)-12-length:], crc32.Checksum(footer, crc32.MakeTable(crc32.Castagnoli)))
+}
+
 func TestANewerFormatStops(t *testing.T) {
 	f, _ := sampleFile(t, 3)
 	body := bytes.Replace(f.Body, []byte(metaFormat+"\x18\x011"), []byte(metaFormat+"\x18\x012"), 1)
 	if bytes.Equal(body, f.Body) {
 		t.Fatal("the format number is not where the test looks")
 	}
+	if err := drain(body); !errors.Is(err, ErrCorrupt) || !strings.Contains(err.Error(), "checksum") {
+		t.Errorf("a damaged footer: %v", err)
+	}
+	fixFooterSum(body)
 	if err := drain(body); !errors.Is(err, ErrNewerFormat) || errors.Is(err, ErrCorrupt) || !strings.Contains(err.Error(), "the-key") {
 		t.Errorf("%v", err)
 	}
@@ -334,3 +348,20 @@ func TestRangesBoundWhatIsThere(t *testing.T) {
 }
 
 var _ RangeReader = objstore.Store(nil)
+
+// A decoder must not believe a damaged size: what a bit costs is an error, not memory.
+func TestDamageCostsNoMemory(t *testing.T) {
+	f, _ := sampleFile(t, 200)
+	r := rand.New(rand.NewPCG(4, 8))
+	var before, after runtime.MemStats
+	for range 500 {
+		body := bytes.Clone(f.Body)
+		body[4+r.IntN(len(body)-4)] = byte(r.IntN(256))
+		runtime.ReadMemStats(&before)
+		_ = drain(body)
+		runtime.ReadMemStats(&after)
+		if n := after.TotalAlloc - before.TotalAlloc; n > 64<<20 {
+			t.Fatalf("%d bytes to read a damaged file of %d", n, len(body))
+		}
+	}
+}

@@ -116,12 +116,16 @@ func (s *rowScan) step() (bool, error) {
 		if s.group++; s.group >= len(groups) {
 			return false, nil
 		}
-		if err := s.r.source.fetch(&s.r.file.Metadata().RowGroups[s.group], s.columns); err != nil {
+		meta := &s.r.file.Metadata().RowGroups[s.group]
+		if err := s.r.source.fetch(meta, s.columns); err != nil {
 			return false, err
 		}
 		chunks := groups[s.group].ColumnChunks()
 		for i, c := range s.columns {
 			s.cursors[i].close()
+			if err := s.r.source.checkPages(&meta.Columns[c].MetaData); err != nil {
+				return false, fmt.Errorf("column %q: %w", s.name(i), err)
+			}
 			s.cursors[i].pages = chunks[c].Pages()
 		}
 		s.rows = groups[s.group].NumRows()
@@ -130,12 +134,15 @@ func (s *rowScan) step() (bool, error) {
 	for i := range s.cursors {
 		v, err := s.cursors[i].next()
 		if err != nil {
-			return false, fmt.Errorf("column %q: %w", s.r.file.Metadata().Schema[s.columns[i]+1].Name, err)
+			return false, fmt.Errorf("column %q: %w", s.name(i), err)
 		}
 		s.values[i] = v
 	}
 	return true, nil
 }
+
+// name is the name of a column of the scan.
+func (s *rowScan) name(i int) string { return s.r.file.Metadata().Schema[s.columns[i]+1].Name }
 
 func (s *rowScan) close() {
 	for i := range s.cursors {

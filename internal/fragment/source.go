@@ -1,13 +1,15 @@
 package fragment
 
 import (
+	"bytes"
 	"context"
-	"encoding/binary"
-	"errors"
 	"fmt"
 	"io"
 
+	"github.com/parquet-go/parquet-go/encoding/thrift"
 	"github.com/parquet-go/parquet-go/format"
+
+	"github.com/togodb/togo/internal/fragment/parquetfile"
 )
 
 // RangeReader is what a Reader needs of an object store.
@@ -61,15 +63,16 @@ func (s *source) openTail() error {
 	if s.tail, err = s.get(max(0, s.size-tailBytes), min(s.size, tailBytes)); err != nil {
 		return err
 	}
-	d := s.tail.data
-	if len(d) < 12 {
-		return errors.New("too short for a Parquet file")
+	n, err := parquetfile.TailBytes(s.tail.data)
+	if err != nil {
+		return err
 	}
-	footer := int64(binary.LittleEndian.Uint32(d[len(d)-8:])) + 8
-	if footer > int64(len(d)) && footer <= s.size {
-		s.tail, err = s.get(s.size-footer, footer)
+	if n > int64(len(s.tail.data)) && n <= s.size {
+		if s.tail, err = s.get(s.size-n, n); err != nil {
+			return err
+		}
 	}
-	return err
+	return nil
 }
 
 func (s *source) ReadAt(p []byte, off int64) (int, error) {
@@ -119,12 +122,7 @@ func (s *source) fetch(group *format.RowGroup, columns []int) error {
 		return err
 	}
 	for _, c := range columns { // ascending, as chunks lie in the file
-		meta := &group.Columns[c].MetaData
-		begin := meta.DataPageOffset
-		if d := meta.DictionaryPageOffset; d > 0 && d < begin {
-			begin = d
-		}
-		end := begin + meta.TotalCompressedSize
+		begin, end := chunkSpan(&group.Columns[c].MetaData)
 		if begin < 0 || end < begin || end > s.size {
 			return fmt.Errorf("a column chunk at [%d, %d) lies outside of the file", begin, end)
 		}
@@ -137,4 +135,49 @@ func (s *source) fetch(group *format.RowGroup, columns []int) error {
 		to = max(to, end)
 	}
 	return flush()
+}
+
+// chunkSpan is where a column chunk's pages lie.
+func chunkSpan(meta *format.ColumnMetaData) (begin, end int64) {
+	begin = meta.DataPageOffset
+	if d := meta.DictionaryPageOffset; d > 0 && d < begin {
+		begin = d
+	}
+	return begin, begin + meta.TotalCompressedSize
+}
+
+// checkPages walks the page headers of a chunk, which have no checksum, and compares
+// them with the footer, which has one: a decoder allocates what a header asks for.
+func (s *source) checkPages(meta *format.ColumnMetaData) error {
+	begin, end := chunkSpan(meta)
+	chunk, err := s.find(begin, end-begin)
+	if err != nil {
+		return err
+	}
+	in := bytes.NewReader(chunk.data[begin-chunk.from : end-chunk.from])
+	decoder := thrift.NewDecoder((&thrift.CompactProtocol{}).NewReader(in))
+	values, size := int64(0), int64(0)
+	for in.Len() > 0 {
+		var h format.PageHeader
+		if err := decoder.Decode(&h); err != nil {
+			return fmt.Errorf("a page's header: %w", err)
+		}
+		if h.CompressedPageSize < 0 || int(h.CompressedPageSize) > in.Len() || h.UncompressedPageSize < 0 {
+			return fmt.Errorf("a page of %d bytes, %d in the file, with %d left", h.UncompressedPageSize, h.CompressedPageSize, in.Len())
+		}
+		size += int64(h.UncompressedPageSize)
+		switch {
+		case h.Type == format.DataPage && h.DataPageHeader.Valid:
+			values += int64(h.DataPageHeader.V.NumValues)
+		case h.Type != format.DictionaryPage || !h.DictionaryPageHeader.Valid || h.DictionaryPageHeader.V.NumValues < 0:
+			return fmt.Errorf("a page of type %v", h.Type)
+		}
+		if _, err := in.Seek(int64(h.CompressedPageSize), io.SeekCurrent); err != nil {
+			return err
+		}
+	}
+	if values != meta.NumValues || size > meta.TotalUncompressedSize {
+		return fmt.Errorf("pages of %d values and %d bytes, the footer says %d and %d", values, size, meta.NumValues, meta.TotalUncompressedSize)
+	}
+	return nil
 }

@@ -15,7 +15,8 @@
 //  4. Each column has a column index and an offset index. Bounds of byte arrays are cut
 //     to BoundBytes: the lower at a code point's end, the upper so too with
 //     its last code point raised by one.
-//  5. The same columns, permutation and options give the same bytes.
+//  5. A checksum of the footer stands before it (CheckFooter).
+//  6. The same columns, permutation and options give the same bytes.
 package parquetfile
 
 import (

@@ -1,8 +1,11 @@
 package parquetfile
 
 import (
+	"bytes"
 	"encoding/binary"
+	"errors"
 	"fmt"
+	"hash/crc32"
 
 	"github.com/parquet-go/parquet-go/deprecated"
 	"github.com/parquet-go/parquet-go/encoding/thrift"
@@ -41,9 +44,7 @@ func Write(dst []byte, columns []*Column, rows []int32, o Options) ([]byte, erro
 		}
 	}
 	w.indexes()
-	if err := w.footer(total); err != nil {
-		return nil, err
-	}
+	w.footer(total)
 	return w.out, nil
 }
 
@@ -125,7 +126,7 @@ func (w *writer) indexes() {
 	}
 }
 
-func (w *writer) footer(rows int) error {
+func (w *writer) footer(rows int) {
 	meta := format.FileMetaData{
 		Version: 2, NumRows: int64(rows), RowGroups: w.groups, CreatedBy: w.options.CreatedBy,
 		Schema: make([]format.SchemaElement, 0, len(w.columns)+1),
@@ -140,10 +141,56 @@ func (w *writer) footer(rows int) error {
 	for _, kv := range w.options.Metadata {
 		meta.KeyValueMetadata = append(meta.KeyValueMetadata, format.KeyValue{Key: kv.Key, Value: kv.Value})
 	}
-	begin := w.offset()
+	footer := len(w.out) + footerSumBytes
+	w.out = append(w.out, make([]byte, footerSumBytes)...)
 	w.thrift(&meta)
-	w.out = binary.LittleEndian.AppendUint32(w.out, uint32(w.offset()-begin))
+	putFooterSum(w.out[footer-footerSumBytes:], w.out[footer:])
+	w.out = binary.LittleEndian.AppendUint32(w.out, uint32(len(w.out)-footer))
 	w.out = append(w.out, magic...)
+}
+
+// The footer's checksum stands right before the footer, where no reader of Parquet
+// looks: Parquet has checksums of pages and none of the footer, and a decoder
+// believes a damaged one (bounds that hide rows, lists of a billion entries).
+const (
+	footerSumMagic = "TGFS"
+	footerSumBytes = len(footerSumMagic) + 4
+	trailerBytes   = 4 + len(magic)
+)
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+func putFooterSum(dst, footer []byte) {
+	copy(dst, footerSumMagic)
+	binary.LittleEndian.PutUint32(dst[len(footerSumMagic):], crc32.Checksum(footer, castagnoli))
+}
+
+// TailBytes is how many bytes at a file's end hold its footer with its checksum; end is
+// at least the last 8 bytes of the file.
+func TailBytes(end []byte) (int64, error) {
+	if len(end) < trailerBytes || string(end[len(end)-len(magic):]) != magic {
+		return 0, errors.New("no Parquet file: it does not end in " + magic)
+	}
+	return int64(binary.LittleEndian.Uint32(end[len(end)-trailerBytes:])) + int64(footerSumBytes+trailerBytes), nil
+}
+
+// CheckFooter compares a footer with its checksum; end holds at least TailBytes of the
+// file's end.
+func CheckFooter(end []byte) error {
+	n, err := TailBytes(end)
+	if err != nil {
+		return err
+	}
+	if n > int64(len(end)) {
+		return fmt.Errorf("a footer of %d bytes in a file of %d", n, len(end))
+	}
+	sum := end[int64(len(end))-n:]
+	footer := sum[footerSumBytes : len(sum)-trailerBytes]
+	var want [footerSumBytes]byte
+	putFooterSum(want[:], footer)
+	if !bytes.Equal(sum[:footerSumBytes], want[:]) {
+		return errors.New("the footer's checksum does not match")
+	}
 	return nil
 }
 
