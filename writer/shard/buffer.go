@@ -12,9 +12,8 @@ import (
 
 // The memory of what a buffer holds beside payloads.
 const (
-	rowBytes   = int64(unsafe.Sizeof(fragment.Row{}))
-	entryBytes = int64(unsafe.Sizeof(idseg.Entry{}))
-	spanBytes  = int64(unsafe.Sizeof(span{}))
+	rowBytes  = int64(unsafe.Sizeof(fragment.Row{}))
+	spanBytes = int64(unsafe.Sizeof(span{}))
 	// bufferBytes is about what an empty buffer and its tenant cost.
 	bufferBytes = 1024
 )
@@ -50,22 +49,22 @@ func newBuffer(tenant event.TenantID, now time.Time) *buffer {
 }
 
 // addRow takes the row as it is: its bytes belong to the buffer.
-func (b *buffer) addRow(s slot, r fragment.Row) {
+func (b *buffer) addRow(s slot, r fragment.Row, p *pool[fragment.Row]) {
 	list := b.rows[s]
 	if list == nil {
 		list = new([]fragment.Row)
 		b.rows[s] = list
 	}
-	before := cap(*list)
-	*list = append(*list, r)
-	b.memory += int64(cap(*list)-before) * rowBytes
+	room, more := p.grown(*list)
+	*list = append(room, r)
+	b.memory += more
 	b.input += int64(len(r.Payload) + len(r.ID))
 }
 
-func (b *buffer) addID(e idseg.Entry) {
-	before := cap(b.ids)
-	b.ids = append(b.ids, e)
-	b.memory += int64(cap(b.ids)-before) * entryBytes
+func (b *buffer) addID(e idseg.Entry, p *pool[idseg.Entry]) {
+	room, more := p.grown(b.ids)
+	b.ids = append(room, e)
+	b.memory += more
 }
 
 func (b *buffer) addSpan(s span) {

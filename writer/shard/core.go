@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/togodb/togo/internal/event"
+	"github.com/togodb/togo/internal/fragment"
+	"github.com/togodb/togo/internal/idseg"
 	"github.com/togodb/togo/internal/shardlog"
 	"github.com/togodb/togo/placements"
 	"github.com/togodb/togo/writer/dedup"
@@ -93,6 +95,8 @@ type Core struct {
 	frozen     Status // as of the stop
 	counts     Counts
 
+	rowPool pool[fragment.Row]
+	idPool  pool[idseg.Entry]
 	scratch []byte
 	judging judgement
 }
@@ -102,7 +106,10 @@ func New(p Params, now time.Time) *Core {
 	if err := p.Config.Validate(); err != nil {
 		panic(fmt.Sprintf("shard: invalid configuration: %v", err))
 	}
-	return &Core{p: p, since: now}
+	c := &Core{p: p, since: now}
+	// Within the slack that a memory budget has anyway.
+	c.rowPool.limit, c.idPool.limit = p.Config.MemoryBytes/10, p.Config.MemoryBytes/40
+	return c
 }
 
 // Generation is the current load's.

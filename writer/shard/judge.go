@@ -194,8 +194,8 @@ func (c *Core) accept(j *judgement, b *buffer, owned bool) {
 			}
 		}
 		row.Timestamp = at
-		b.addRow(slot{table, bucketOf(at, c.p.DataBucketSeconds)}, row)
-		b.addID(idseg.Entry{Tenant: b.tenant, Bucket: bucketOf(at, c.p.IDBucketSeconds), ID: v.id, Payload: v.payload})
+		b.addRow(slot{table, bucketOf(at, c.p.DataBucketSeconds)}, row, &c.rowPool)
+		b.addID(idseg.Entry{Tenant: b.tenant, Bucket: bucketOf(at, c.p.IDBucketSeconds), ID: v.id, Payload: v.payload}, &c.idPool)
 	}
 }
 

@@ -114,4 +114,3 @@ func above(set shardlog.RangeSet, from int64) shardlog.RangeSet {
 }
 
 func (c *Core) loseNow(l *Loss) { c.stop(Stop{Reason: Lost, Err: l, Loss: l}) }
-

@@ -226,4 +226,3 @@ func (c *Core) idsRead(in IDsRead) {
 		c.stop(Stop{Reason: Corruption, Err: fmt.Errorf("id segment %s: %w", in.Load.Key, err)})
 	}
 }
-
