@@ -11,7 +11,7 @@ import (
 	"github.com/togodb/togo/placements"
 )
 
-var deep = flag.Bool("deep", false, "search the model to its wide bounds (some minutes, some GB)")
+var deep = flag.Bool("deep", false, "search the model to its wide bounds (half a minute, 2 GB)")
 
 func extend(to int8) Record          { return Record{Kind: Extend, A: to} }
 func place(from, shard int8) Record  { return Record{Kind: Place, A: from, B: shard} }
