@@ -20,7 +20,7 @@ type commitGroup struct {
 // AddSegment for it. The ids leave the pending table and become resident.
 func (ix *Index) Confirm(entries []idseg.Entry, ref SegmentRef) error {
 	groups, of := groupCommit(entries)
-	if err := ix.checkCommit(entries, groups, ref); err != nil {
+	if err := checkCommit(groups, ref); err != nil {
 		return err
 	}
 	seg, err := ix.addSegment(ref)
@@ -32,7 +32,9 @@ func (ix *Index) Confirm(entries []idseg.Entry, ref SegmentRef) error {
 	}
 	for i := range entries {
 		e := &entries[i]
-		ix.pending.remove(&e.ID)
+		if p, ok := ix.pending.remove(&e.ID); !ok || p != e.Payload {
+			panic(fmt.Sprintf("dedup: commit %s holds id %x of %s in bucket %d, which was not accepted", ref.Key, e.ID, e.Tenant, e.Bucket))
+		}
 		if u := groups[of[i]].admitted; u != nil && u.table.put(&e.ID, e.Payload) {
 			ix.stats.ResidentIDs++
 		}
@@ -85,14 +87,8 @@ func groupCommit(entries []idseg.Entry) (groups []commitGroup, of []uint32) {
 	return groups, of
 }
 
-// checkCommit finds what the caller got wrong, before anything is changed.
-func (ix *Index) checkCommit(entries []idseg.Entry, groups []commitGroup, ref SegmentRef) error {
-	for i := range entries {
-		e := &entries[i]
-		if p, ok := ix.pending.get(&e.ID); !ok || p != e.Payload {
-			panic(fmt.Sprintf("dedup: commit %s holds id %x of %s in bucket %d, which was not accepted", ref.Key, e.ID, e.Tenant, e.Bucket))
-		}
-	}
+// checkCommit finds a segment that is not the commit's, before anything is changed.
+func checkCommit(groups []commitGroup, ref SegmentRef) error {
 	ids := make(map[int64]int64)
 	for _, g := range groups {
 		ids[g.bucket] += g.ids

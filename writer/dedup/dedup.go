@@ -211,10 +211,10 @@ func compare(stored, asked uint32) Verdict {
 // VerdictConflict, else VerdictNew.
 func (ix *Index) Accept(bucket int64, id event.Hash, payload uint32) Verdict {
 	ix.Forget(bucket, id)
-	if p, ok := ix.pending.get(&id); ok {
-		return compare(p, payload)
+	if !ix.pending.put(&id, payload) {
+		there, _ := ix.pending.get(&id)
+		return compare(there, payload)
 	}
-	ix.pending.put(&id, payload)
 	return VerdictNew
 }
 

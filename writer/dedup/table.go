@@ -49,7 +49,7 @@ const (
 
 	// maxSub entries split a sub: half of its bytes are moved by an average
 	// insert. Smaller ones cost more headers; larger ones more moving.
-	maxSub = 192
+	maxSub = 128
 	// minSubFill: the directory doubles only while it has an average of so many
 	// entries a slot, so that crafted hashes cannot blow it up.
 	minSubFill = 32
@@ -139,26 +139,27 @@ func (t *table) put(id *event.Hash, payload uint32) (added bool) {
 	return true
 }
 
-// remove takes id out.
-func (t *table) remove(id *event.Hash) (removed bool) {
+// remove takes id out and returns the payload hash stored with it.
+func (t *table) remove(id *event.Hash) (payload uint32, removed bool) {
 	if t.len == 0 {
-		return false
+		return 0, false
 	}
 	s := t.subs[t.slot(id)]
 	i, found := s.search(id)
 	if !found {
-		return false
+		return 0, false
 	}
+	payload = s.entries[i].payload
 	s.entries = append(s.entries[:i], s.entries[i+1:]...)
 	t.len--
 	if t.len == 0 {
 		*t = table{}
-		return true
+		return payload, true
 	}
 	if len(s.entries) < cap(s.entries)/2 {
 		t.resize(s, len(s.entries)+len(s.entries)/8)
 	}
-	return true
+	return payload, true
 }
 
 // resize gives s room for n entries, rounded up to what the allocator hands out

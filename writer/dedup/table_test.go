@@ -46,8 +46,8 @@ func TestTableAgreesWithMap(t *testing.T) {
 				if step > 15000 && r.IntN(3) > 0 && len(keys) > 0 {
 					h = keys[r.IntN(len(keys))]
 					_, there = want[h]
-					if tab.remove(&h) != there {
-						t.Fatalf("step %d: remove of %x: not %v", step, h, there)
+					if p, ok := tab.remove(&h); ok != there || p != want[h] {
+						t.Fatalf("step %d: remove of %x: %d %v, want %d %v", step, h, p, ok, want[h], there)
 					}
 					delete(want, h)
 				} else {
