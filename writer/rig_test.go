@@ -27,15 +27,16 @@ const topic = "shards"
 
 // rig is a Kafka cluster, a store and what was sent: an oracle of what must be stored.
 type rig struct {
-	t      testing.TB
-	kafka  *kafkatest.Cluster
-	client *kafka.Client
-	store  objstore.Store // without faults
-	meta   objstore.Meta
-	hasher *event.Hasher
-	keeper *placements.Keeper
-	table  *placements.Table
-	shards int
+	t        testing.TB
+	kafka    *kafkatest.Cluster
+	client   *kafka.Client
+	store    objstore.Store // without faults
+	meta     objstore.Meta
+	hasher   *event.Hasher
+	keeper   *placements.Keeper
+	table    *placements.Table
+	shards   int
+	patience time.Duration // of await
 
 	intake int64
 	sent   map[int32]int64     // records by partition
@@ -45,7 +46,7 @@ type rig struct {
 
 func newRig(t testing.TB, store objstore.Store, shards int) *rig {
 	t.Helper()
-	r := &rig{t: t, kafka: kafkatest.New(t), store: store, shards: shards,
+	r := &rig{t: t, patience: 30 * time.Second, kafka: kafkatest.New(t), store: store, shards: shards,
 		sent: map[int32]int64{}, first: map[string]string{}, want: map[string]struct{}{}}
 	r.kafka.Topic(topic, int32(shards), nil)
 	r.client = r.kafka.Client()
@@ -307,12 +308,12 @@ func (p *process) ended() {
 // await waits until cond holds; it looks whenever a shard has something new to show.
 func (p *process) await(what string, cond func() bool) {
 	p.r.t.Helper()
-	deadline := time.After(20 * time.Second)
+	deadline := time.After(p.r.patience)
 	for !cond() {
 		select {
 		case <-p.happened:
 		case <-deadline:
-			p.r.t.Fatalf("%s: not within 20 s: %+v", what, p.w.Status())
+			p.r.t.Fatalf("%s: not within %s: %+v", what, p.r.patience, p.w.Status())
 		}
 	}
 }
