@@ -12,7 +12,7 @@ export TOGO_VERSITYGW=$root/bin/versitygw
 if [ ! -x "$root/.cache/python/bin/python" ]; then
 	python3 -m venv "$root/.cache/python"
 fi
-"$root/.cache/python/bin/pip" install -q --disable-pip-version-check 'pyarrow>=17' 'duckdb>=1.4'
+"$root/.cache/python/bin/pip" install -q --disable-pip-version-check 'pyarrow>=17' 'duckdb-cli==1.5.6'
 export TOGO_PYARROW=$root/.cache/python/bin/python
 
 cd "$root"
