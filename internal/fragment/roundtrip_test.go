@@ -1,6 +1,7 @@
 package fragment
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
@@ -274,5 +275,44 @@ func TestSameInputSameBytes(t *testing.T) {
 	b := encode(t, newRegistry(), jsonRows(payloads...))
 	if a.Sum != b.Sum || string(a.Body) != string(b.Body) {
 		t.Error("two encodings of one input differ")
+	}
+}
+
+// crowdedSource lets another process fill the list between an encoding's two questions.
+type crowdedSource struct {
+	*Registry
+	crowd []PathType
+}
+
+func (s *crowdedSource) Ensure(ctx context.Context, tenant event.TenantID, need []PathType) (*Columns, error) {
+	if len(need) > 0 && s.crowd != nil {
+		crowd := s.crowd
+		s.crowd = nil
+		if _, err := NewRegistry(s.store, s.config).Ensure(ctx, tenant, crowd); err != nil {
+			return nil, err
+		}
+	}
+	return s.Registry.Ensure(ctx, tenant, need)
+}
+
+func TestAListThatOthersFillMeanwhile(t *testing.T) {
+	for _, most := range []int{3, 4, 5, 6, 1000} {
+		r := NewRegistry(newRegistry().store, RegistryConfig{MaxColumns: most})
+		source := &crowdedSource{r, []PathType{{"x", String}, {"a", Double}, {"y", JSON}}}
+		f := roundTrip(t, source, `{"a":1,"b":"s","A":2,"x":[1]}`, `{"a":1.5,"b":{"c":1}}`, `{"a":"t"}`)
+		if n := len(strings.Fields(columnNames(t, f))); n > most {
+			t.Errorf("%d columns, at most %d", n, most)
+		}
+		roundTrip(t, source, `{"a":1,"b":"s","A":2,"x":[1]}`, `{"a":1.5}`)
+	}
+}
+
+func TestHalvesOfPairsInJSONText(t *testing.T) {
+	for text, want := range map[string]string{
+		`[ "\ud800" , "\uD83D\uDE00", "\udc00\ud800x", "\\ud800", "\ud800\ud83d\ude00", "a\"\n" ]`: "[\"\uFFFD\",\"\\uD83D\\uDE00\",\"\uFFFD\uFFFDx\",\"\\\\ud800\",\"\uFFFD\\ud83d\\ude00\",\"a\\\"\\n\"]",
+	} {
+		if got := string(appendCompact(nil, []byte(text), true)); got != want {
+			t.Errorf("%s\ngot  %s\nwant %s", text, got, want)
+		}
 	}
 }
