@@ -14,16 +14,19 @@ import (
 	"github.com/togodb/togo/internal/objstore"
 )
 
-// BenchmarkWriter reads a backlog of 24 hours of events from Kafka in this
+// BenchmarkWriter reads a backlog of events of one hour, or of 24, from Kafka in this
 // process and stores it in a directory: events of about 400 bytes and 20 attributes. live-MiB is the
 // most that lived in the heap besides Kafka's own data, budget-MiB what events and identities may take.
 func BenchmarkWriter(b *testing.B) {
-	for _, tenants := range []int{10, 200, 2000} {
-		b.Run(fmt.Sprintf("%d tenants", tenants), func(b *testing.B) { benchmarkWriter(b, tenants) })
+	for _, k := range []struct {
+		tenants int
+		hours   int64
+	}{{10, 1}, {200, 1}, {2000, 1}, {200, 24}} {
+		b.Run(fmt.Sprintf("%d tenants, %d hours", k.tenants, k.hours), func(b *testing.B) { benchmarkWriter(b, k.tenants, k.hours) })
 	}
 }
 
-func benchmarkWriter(b *testing.B, tenants int) {
+func benchmarkWriter(b *testing.B, tenants int, hours int64) {
 	b.StopTimer()
 	dir, err := objstore.OpenDir(b.TempDir())
 	if err != nil {
@@ -31,7 +34,7 @@ func benchmarkWriter(b *testing.B, tenants int) {
 	}
 	r := newRig(b, dir, 1)
 	r.patience = 5 * time.Minute
-	r.backlog(b.N, tenants)
+	r.backlog(b.N, tenants, hours)
 	runtime.GC()
 	base := live()
 	cfg := DefaultConfig()
@@ -55,7 +58,7 @@ func benchmarkWriter(b *testing.B, tenants int) {
 }
 
 // backlog sends events in records of up to 100, without an oracle.
-func (r *rig) backlog(n, tenants int) {
+func (r *rig) backlog(n, tenants int, hours int64) {
 	var records []*kafka.Record
 	for i := 0; i < n; {
 		tenant := (i / 100) % tenants
@@ -63,7 +66,7 @@ func (r *rig) backlog(n, tenants int) {
 		for ; len(env.Items) < 100 && i < n; i++ {
 			env.Items = append(env.Items, event.Item{
 				Kind: event.KindEvent, HasID: true, ID: fmt.Appendf(nil, "event-%d", i), Format: event.FormatJSON,
-				Timestamp: event.Timestamp((1_700_000_000 + int64(i)*7919%86400) * 1e9), FirstSeen: 1.7e18,
+				Timestamp: event.Timestamp((1_699_999_200 + int64(i)*7919%(hours*3600)) * 1e9), FirstSeen: 1.7e18,
 				Origin:  event.Origin{Source: event.Source{Cluster: "intake"}, Offset: int64(i)},
 				Payload: payload(i),
 			})
