@@ -90,6 +90,9 @@ func (c gapCmd) gap(s *shardlog.State, src shardlog.SourceState, current bool, h
 	if has.Start == 0 {
 		gone = gone[1:]
 	}
-	next := min(max(src.Next, has.Start), has.End)
-	return s.GapTo(src.Source, gone, next, c.Epoch, c.Reason, c.By)
+	next, epoch := min(max(src.Next, has.Start), has.End), c.Epoch
+	if next < src.Next && epoch < 0 {
+		epoch = src.LeaderEpoch + 1 // the history that goes on there is a later leader's
+	}
+	return s.GapTo(src.Source, gone, next, epoch, c.Reason, c.By)
 }
