@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
+	"path"
 	"slices"
 	"strings"
 	"testing"
@@ -173,7 +174,7 @@ func randomMergeEnd(s *State, d draw) *Record {
 		return &Record{Kind: KindMergeEnd, MergeEnd: end}
 	}
 	out := *inputs[0].fragment
-	out.Key = out.Key + "-m-" + job.Nonce
+	out.Key = path.Dir(out.Key) + "/0-m-" + job.Nonce
 	out.Sum = sumOf(out.Key)
 	for _, e := range inputs[1:] {
 		f := e.fragment

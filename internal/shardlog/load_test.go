@@ -44,6 +44,10 @@ func TestLoadWithoutAnyCheckpointObject(t *testing.T) {
 			keys = append(keys, o.Key)
 		}
 	}
+	another, err := store.Get(t.Context(), keys[len(keys)/2])
+	if err != nil {
+		t.Fatal(err)
+	}
 	passed := 0
 	for _, key := range keys {
 		for name, change := range map[string]func([]byte) []byte{
@@ -51,6 +55,7 @@ func TestLoadWithoutAnyCheckpointObject(t *testing.T) {
 			"damaged": func(b []byte) []byte { b[len(b)/2] ^= 0x10; return b },
 			"cut":     func(b []byte) []byte { return b[:len(b)-1] },
 			"empty":   func(b []byte) []byte { return b[:0] },
+			"another": func([]byte) []byte { return another },
 		} {
 			broken := store.Clone()
 			body, _ := broken.Get(t.Context(), key)
