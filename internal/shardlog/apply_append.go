@@ -44,7 +44,7 @@ func (s *State) checkAppend(r *Record) (func(), error) {
 		for i, bm := range bitmaps {
 			s.addIntake(a.Intake[i].Source, bm)
 		}
-		s.small.Seq, s.small.LowWater = a.Seq, a.LowWater
+		s.small.Seq, s.small.LowWater, s.small.LastAppendMS = a.Seq, a.LowWater, r.TimeMS
 		s.small.Totals.add(a.Ledger, records, control)
 	}, nil
 }

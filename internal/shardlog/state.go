@@ -77,6 +77,7 @@ type small struct {
 	Jobs          []Job                           `json:"jobs,omitempty"`
 	Quarantined   []Fragment                      `json:"quarantined,omitempty"` // by key
 	Totals        Totals                          `json:"totals"`
+	LastAppendMS  int64                           `json:"last_append_ms"`
 }
 
 // State is the fold of a shard log up to Position. It is for one goroutine.
@@ -131,6 +132,10 @@ func (s *State) ClaimPosition() chain.Position { return s.small.ClaimPosition }
 
 // Seq is the number of the last append.
 func (s *State) Seq() uint64 { return s.small.Seq }
+
+// LastAppendMS is the writer's clock at the last append, 0 if there was none: for
+// people, it decides nothing.
+func (s *State) LastAppendMS() int64 { return s.small.LastAppendMS }
 
 // LowWater of the current epoch: its uploads numbered below are committed or
 // given up.

@@ -47,6 +47,6 @@ func (s *State) Text() string {
 	for _, in := range s.Intake() {
 		fmt.Fprintf(&b, "intake %s %s\n", in.Source, objstore.Sum(in.Bitmap))
 	}
-	fmt.Fprintf(&b, "totals %+v\n", sm.Totals)
+	fmt.Fprintf(&b, "totals %+v, last append at %d ms\n", sm.Totals, sm.LastAppendMS)
 	return b.String()
 }
