@@ -33,7 +33,7 @@ func BenchmarkCores(b *testing.B) {
 	src := event.Source{Cluster: "bench", Topic: event.TopicID{1}}
 	now := traffic.Start
 	rt.Step(now, router.Assigned{Partitions: []kafka.Assignment{{TopicPartition: part, Source: src}}})
-	wr := w.newWriter(0, now)
+	wr := w.newShell(0, now)
 
 	var sent, unique, offset int64
 	var polls []kafka.Batch

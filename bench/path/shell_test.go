@@ -12,10 +12,10 @@ import (
 	"github.com/togodb/togo/writer/shard"
 )
 
-// writer is one shard's core with a shell that does everything at once, in the
+// shell is one shard's core with a shell that does everything at once, in the
 // goroutine that steps it: what its shell in package writer does but for
 // waiting and trying again.
-type writer struct {
+type shell struct {
 	*world
 	core    *shard.Core
 	log     *shardlog.Log
@@ -28,8 +28,8 @@ type writer struct {
 	now     time.Time
 }
 
-func (w *world) newWriter(id event.ShardID, now time.Time) *writer {
-	wr := &writer{world: w, log: w.log(id), now: now,
+func (w *world) newShell(id event.ShardID, now time.Time) *shell {
+	wr := &shell{world: w, log: w.log(id), now: now,
 		columns: fragment.NewRegistry(w.store, fragment.RegistryConfig{}),
 		source:  event.Source{Cluster: "bench", Topic: event.TopicID{2}, Partition: int32(id)}}
 	ctx := context.Background()
@@ -48,7 +48,7 @@ func (w *world) newWriter(id event.ShardID, now time.Time) *writer {
 }
 
 // take hands the core envelopes, as one fetch.
-func (w *writer) take(now time.Time, envelopes [][]byte) {
+func (w *shell) take(now time.Time, envelopes [][]byte) {
 	w.now = now
 	b := shard.Batch{Gen: w.core.Generation(), Source: w.source, Records: make([]shard.Record, len(envelopes))}
 	for i, v := range envelopes {
@@ -60,14 +60,14 @@ func (w *writer) take(now time.Time, envelopes [][]byte) {
 }
 
 // end commits what is left.
-func (w *writer) end() {
+func (w *shell) end() {
 	w.step(shard.Release{})
 	if !w.ended {
 		w.b.Fatal("the writer's core did not release its shard")
 	}
 }
 
-func (w *writer) step(in shard.Input) {
+func (w *shell) step(in shard.Input) {
 	w.work = append(w.work, w.core.Step(w.now, in)...)
 	for len(w.work) > 0 {
 		e := w.work[0]
@@ -78,7 +78,7 @@ func (w *writer) step(in shard.Input) {
 	}
 }
 
-func (w *writer) do(e shard.Effect) shard.Input {
+func (w *shell) do(e shard.Effect) shard.Input {
 	ctx := context.Background()
 	switch e := e.(type) {
 	case shard.Inspect:
@@ -105,7 +105,7 @@ func (w *writer) do(e shard.Effect) shard.Input {
 	return nil
 }
 
-func (w *writer) encode(ctx context.Context, e shard.Encode) shard.Encoded {
+func (w *shell) encode(ctx context.Context, e shard.Encode) shard.Encoded {
 	in := shard.Encoded{Gen: e.Gen, Flight: e.Flight, Files: make([]shard.EncodedFile, len(e.Files))}
 	for i := range e.Files {
 		f, err := fragment.Encode(ctx, e.Files[i].Input, w.columns)
