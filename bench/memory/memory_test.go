@@ -1,0 +1,168 @@
+// Package memory measures what a writer holds in memory against its budgets.
+package memory
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"runtime/debug"
+	"runtime/metrics"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/togodb/togo/bench/traffic"
+	"github.com/togodb/togo/internal/kafka"
+	"github.com/togodb/togo/internal/kafka/kafkatest"
+	"github.com/togodb/togo/internal/objstore"
+	"github.com/togodb/togo/writer"
+)
+
+const (
+	memoryBudget = 256 << 20
+	// Three budgets' worth of events: the backlog of an outage.
+	traffic3 = 3 * memoryBudget
+	// uploadTime is what a put takes on S3; a body is in memory for as long.
+	uploadTime = 30 * time.Millisecond
+)
+
+// BenchmarkWriter has a writer take a backlog of events of 300 columns. One op is the whole
+// backlog. The heap is sampled while the collector runs eagerly, so that
+// what is reported is what is held and not what waits for the collector.
+func BenchmarkWriter(b *testing.B) {
+	for _, tenants := range []int{10, 200, 2000} {
+		b.Run(fmt.Sprintf("tenants=%d", tenants), func(b *testing.B) {
+			for range b.N {
+				measure(b, tenants)
+			}
+		})
+	}
+}
+
+func measure(b *testing.B, tenants int) {
+	b.StopTimer()
+	addr, records := startBroker(b, load{tenants: tenants, bytes: traffic3})
+	store, _, keeper, err := newStore()
+	must(b, err)
+	client, err := kafka.Connect(b.Context(), kafka.ClusterConfig{Brokers: []string{addr}}, kafkatest.Quiet(), nil)
+	must(b, err)
+	defer client.Close()
+	cfg := writer.DefaultConfig()
+	cfg.MemoryBudget = memoryBudget
+	registry := prometheus.NewRegistry()
+	meta := objstore.NewMeta(objstore.MetaDefaults{}, traffic.Start)
+	meta.Seed = seed
+	w, err := writer.New(cfg, writer.Deps{
+		Store: &sink{Store: store}, Meta: meta, Kafka: client, Topic: shardTopic, Placements: keeper, Owner: "bench",
+		Logger: kafkatest.Quiet(), Registerer: registry,
+	})
+	must(b, err)
+
+	defer debug.SetGCPercent(debug.SetGCPercent(eagerGC))
+	runtime.GC()
+	ctx, cancel := context.WithCancel(b.Context())
+	defer cancel()
+	p := startSampler(w)
+	b.StartTimer()
+	var running sync.WaitGroup
+	running.Go(func() {
+		if err := w.Run(ctx); err != nil {
+			b.Error(err)
+		}
+	})
+	for end := time.Now().Add(5 * time.Minute); int64(counter(b, registry, "togo_writer_records_total")) < records; {
+		if time.Now().After(end) {
+			b.Fatal("the writer does not read on")
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+	cancel()
+	running.Wait()
+	b.StopTimer()
+	p.stop()
+	if n := int64(counter(b, registry, "togo_writer_stored_total")); n != records*perEnvelope {
+		b.Fatalf("%d events stored, want %d", n, records*perEnvelope)
+	}
+	const mib = 1 << 20
+	b.ReportMetric(float64(p.heap-p.base)/mib, "peak-heap-MiB")
+	b.ReportMetric(float64(p.held)/mib, "peak-events-MiB")
+	b.ReportMetric(float64(p.dedup)/mib, "peak-ids-MiB")
+	b.ReportMetric(memoryBudget/mib, "budget-MiB")
+	b.ReportMetric(float64(p.heap-p.base-p.dedup)/memoryBudget, "heap/budget")
+	b.ReportMetric(counter(b, registry, "togo_writer_fragments_total"), "files")
+	b.StartTimer()
+}
+
+// eagerGC keeps garbage to about a twentieth of the heap.
+const eagerGC = 5
+
+// sampler holds the peaks.
+type sampler struct {
+	base, heap  int64 // bytes of the heap in use, before and at most
+	held, dedup int64 // what the writer says it holds, at most
+	end, ended  chan struct{}
+}
+
+func startSampler(w *writer.Writer) *sampler {
+	p := &sampler{base: heapInUse(), end: make(chan struct{}), ended: make(chan struct{})}
+	go func() {
+		defer close(p.ended)
+		for {
+			select {
+			case <-p.end:
+				return
+			case <-time.After(2 * time.Millisecond):
+			}
+			var held, dedup int64
+			for _, s := range w.Status() {
+				held += s.MemoryBytes
+				dedup += s.DedupBytes
+			}
+			p.heap, p.held, p.dedup = max(p.heap, heapInUse()), max(p.held, held), max(p.dedup, dedup)
+		}
+	}()
+	return p
+}
+
+func (p *sampler) stop() { close(p.end); <-p.ended }
+
+// heapInUse is the memory of spans with objects in them, garbage included.
+func heapInUse() int64 {
+	s := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}, {Name: "/memory/classes/heap/unused:bytes"}}
+	metrics.Read(s)
+	return int64(s[0].Value.Uint64() + s[1].Value.Uint64())
+}
+
+// sink is a store that takes time and keeps no fragments: their bytes would lie in
+// the heap that is measured.
+type sink struct{ objstore.Store }
+
+func (s *sink) Put(ctx context.Context, key string, body []byte) error {
+	time.Sleep(uploadTime)
+	if strings.HasPrefix(key, "data/") {
+		return nil
+	}
+	return s.Store.Put(ctx, key, body)
+}
+
+func counter(b *testing.B, r *prometheus.Registry, name string) (total float64) {
+	families, err := r.Gather()
+	must(b, err)
+	for _, f := range families {
+		if f.GetName() == name {
+			for _, m := range f.GetMetric() {
+				total += m.GetCounter().GetValue()
+			}
+		}
+	}
+	return total
+}
+
+func must(b *testing.B, err error) {
+	b.Helper()
+	if err != nil {
+		b.Fatal(err)
+	}
+}
