@@ -17,21 +17,24 @@ type Config struct {
 	BatchEvents int64         `yaml:"batch_events" doc:"A record is sent when it holds so many events."`
 	MaxBytes    int64         `yaml:"max_bytes" doc:"Events read and not yet acknowledged by the shard topic; above it the router stops reading. Memory stays within about twice this."`
 	CommitEvery time.Duration `yaml:"commit_every" doc:"How often intake offsets are committed; a restart reads again what came after."`
-	StopTimeout time.Duration `yaml:"stop_timeout" doc:"How long a stop waits for acknowledgements."`
-	Compression string        `yaml:"compression" doc:"Of the shard topic: none, lz4, zstd, snappy or gzip. lz4 costs half the CPU of zstd; take zstd where the network or the brokers' disks are dear."`
+	// SessionTimeout is Kafka's: a router that is killed holds its partitions for so long.
+	SessionTimeout time.Duration `yaml:"session_timeout" doc:"How long a router may be silent before its group gives its partitions to others; one that was killed holds them for so long."`
+	StopTimeout    time.Duration `yaml:"stop_timeout" doc:"How long a stop waits for acknowledgements."`
+	Compression    string        `yaml:"compression" doc:"Of the shard topic: none, lz4, zstd, snappy or gzip. lz4 costs half the CPU of zstd; take zstd where the network or the brokers' disks are dear."`
 }
 
 // DefaultConfig returns the defaults.
 func DefaultConfig() Config {
 	return Config{
-		Group:       "togo-router",
-		Linger:      5 * time.Millisecond,
-		BatchBytes:  256 << 10,
-		BatchEvents: 1000,
-		MaxBytes:    64 << 20,
-		CommitEvery: time.Second,
-		StopTimeout: 10 * time.Second,
-		Compression: kafka.CompressionLZ4,
+		Group:          "togo-router",
+		Linger:         5 * time.Millisecond,
+		BatchBytes:     256 << 10,
+		BatchEvents:    1000,
+		MaxBytes:       64 << 20,
+		CommitEvery:    time.Second,
+		SessionTimeout: 45 * time.Second,
+		StopTimeout:    10 * time.Second,
+		Compression:    kafka.CompressionLZ4,
 	}
 }
 
@@ -56,6 +59,9 @@ func (c Config) Validate() error {
 	}
 	if c.CommitEvery <= 0 || c.CommitEvery > time.Minute {
 		bad("commit_every: %s is not from 0 to 1m", c.CommitEvery)
+	}
+	if c.SessionTimeout < time.Second || c.SessionTimeout > 30*time.Minute {
+		bad("session_timeout: %s is not from 1s to 30m", c.SessionTimeout)
 	}
 	if c.StopTimeout <= 0 {
 		bad("stop_timeout: %s is not positive", c.StopTimeout)

@@ -108,7 +108,7 @@ func (s *session) open(ctx context.Context) error {
 		Config: s.r.cfg, Hasher: d.Hasher, Limits: d.Limits, MaxRecordBytes: s.producer.MaxRecordBytes(),
 	}, table)
 	s.consumer, err = d.Intake.NewConsumer(ctx, kafka.ConsumerConfig{
-		Group: s.r.cfg.Group, Topics: d.Topics, Read: d.Read,
+		Group: s.r.cfg.Group, Topics: d.Topics, Read: d.Read, SessionTimeout: s.r.cfg.SessionTimeout,
 		OnAssigned: func(parts []kafka.Assignment) { s.call(Assigned{parts}) },
 		OnRevoked:  s.onRevoked,
 	})
