@@ -6,24 +6,16 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
+
+	"github.com/togodb/togo/internal/e2e/feed"
+	"github.com/togodb/togo/internal/e2e/oracle"
 )
 
 //go:embed data/*.ndjson
 var files embed.FS
 
-// message is one Kafka record that the demo sends.
-type message struct {
-	topic   string
-	tenant  string // header X-Scope-OrgID, where the topic's mapping takes it from there
-	key     string
-	value   []byte
-	wantID  string // as Togo should store it
-	wantFor string // the tenant that should own it
-	bad     bool   // no event: must end as a dead letter
-}
-
-// feed says how the records of one file are sent.
-type feed struct {
+// source says how the records of one file are sent.
+type source struct {
 	file, topic string
 	tenant      string // fixed by the topic's mapping, or sent as header
 	idField     string // "" : the record's key is the id
@@ -32,7 +24,7 @@ type feed struct {
 	header      bool   // the tenant travels as header
 }
 
-var feeds = []feed{
+var sources = []source{
 	{file: "web", topic: "web", tenant: "shop", idField: "uuid"},
 	{file: "github", topic: "github", tenant: "github", idField: "id"},
 	{file: "cloudtrail_es", topic: "cloudtrail", tenantField: "recipientAccountId", idField: "eventID"},
@@ -61,16 +53,16 @@ var bad = []string{
 // messages returns everything the demo sends, in order: the events, a share of
 // them again (exact copies, near and far), some with another payload, and bad
 // records in between.
-func messages(rng *rand.Rand, resend float64) ([]message, error) {
-	var fresh []message
-	for _, f := range feeds {
-		raw, err := files.ReadFile("data/" + f.file + ".ndjson")
+func messages(rng *rand.Rand, resend float64) ([]feed.Message, error) {
+	var fresh []feed.Message
+	for _, s := range sources {
+		raw, err := files.ReadFile("data/" + s.file + ".ndjson")
 		if err != nil {
 			return nil, err
 		}
 		for i, line := range bytes.Split(bytes.TrimSpace(raw), []byte("\n")) {
-			for c := range max(f.copies, 1) {
-				m, err := f.message(line, i, c)
+			for c := range max(s.copies, 1) {
+				m, err := s.message(line, i, c)
 				if err != nil {
 					return nil, err
 				}
@@ -78,48 +70,38 @@ func messages(rng *rand.Rand, resend float64) ([]message, error) {
 			}
 		}
 	}
-	rng.Shuffle(len(fresh), func(i, j int) { fresh[i], fresh[j] = fresh[j], fresh[i] })
-
-	var out []message
-	for i, m := range fresh {
-		out = append(out, m)
-		if rng.Float64() < resend {
-			out = append(out, fresh[rng.IntN(i+1)])
-		}
-		if i%500 == 250 {
-			other := fresh[rng.IntN(i+1)]
-			other.value = bytes.Replace(other.value, []byte("{"), []byte(`{"changed":true,`), 1)
-			out = append(out, other)
-		}
-		if i%1000 == 500 {
-			text := bad[i/1000%len(bad)]
-			out = append(out, message{topic: "logs", tenant: "security", key: fmt.Sprintf("bad-%d", i), value: []byte(text), wantFor: "security", bad: true})
-		}
-	}
-	return out, nil
+	return feed.Mix(rng, fresh, feed.Plan{
+		Copies: resend, ConflictEvery: 500, BadEvery: 1000,
+		Bad: func(n int) feed.Message {
+			const tenant = "security"
+			return feed.Message{
+				Topic: "logs", Tenant: tenant, Key: fmt.Sprintf("bad-%d", n), Value: []byte(bad[n%len(bad)]),
+				Want: oracle.Key{Tenant: tenant}, Bad: true,
+			}
+		},
+	}), nil
 }
 
-func (f feed) message(line []byte, number, copy int) (message, error) {
-	m := message{topic: f.topic, value: line, wantFor: f.tenant}
-	if f.header {
-		m.tenant = f.tenant
+func (s source) message(line []byte, number, copy int) (feed.Message, error) {
+	id := fmt.Sprintf("%s-%d-%d", s.file, number, copy)
+	m := feed.Message{Topic: s.topic, Key: id, Value: line, Want: oracle.Key{Tenant: s.tenant, ID: id}}
+	if s.header {
+		m.Tenant = s.tenant
 	}
-	m.key = fmt.Sprintf("%s-%d-%d", f.file, number, copy)
-	m.wantID = m.key
-	if f.idField == "" {
+	if s.idField == "" {
 		return m, nil
 	}
 	var doc map[string]any
 	if err := json.Unmarshal(line, &doc); err != nil {
-		return m, fmt.Errorf("%s.ndjson line %d: %w", f.file, number+1, err)
+		return m, fmt.Errorf("%s.ndjson line %d: %w", s.file, number+1, err)
 	}
-	m.wantID, _ = doc[f.idField].(string)
-	if f.tenantField != "" {
-		m.wantFor, _ = doc[f.tenantField].(string)
+	m.Want.ID, _ = doc[s.idField].(string)
+	if s.tenantField != "" {
+		m.Want.Tenant, _ = doc[s.tenantField].(string)
 	}
-	if m.wantID == "" || m.wantFor == "" {
-		return m, fmt.Errorf("%s.ndjson line %d: no id or no tenant", f.file, number+1)
+	if m.Want.ID == "" || m.Want.Tenant == "" {
+		return m, fmt.Errorf("%s.ndjson line %d: no id or no tenant", s.file, number+1)
 	}
-	m.key = m.wantID // copies of an event go to the same partition, in order
+	m.Key = m.Want.ID // copies of an event go to the same partition, in order
 	return m, nil
 }

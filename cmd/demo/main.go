@@ -7,23 +7,21 @@ package main
 import (
 	"context"
 	_ "embed"
-	"errors"
 	"flag"
 	"fmt"
-	"log/slog"
 	"math/rand/v2"
 	"os"
 	"os/signal"
 	"path/filepath"
 	"strings"
-	"sync"
 	"syscall"
 	"text/tabwriter"
 	"time"
 
+	"github.com/togodb/togo/internal/e2e/feed"
 	"github.com/togodb/togo/internal/e2e/oracle"
 	"github.com/togodb/togo/internal/e2e/proc"
-	"github.com/togodb/togo/internal/kafka"
+	"github.com/togodb/togo/internal/e2e/tool"
 )
 
 //go:embed togo.yaml
@@ -50,7 +48,7 @@ func main() {
 
 // demo is one run.
 type demo struct {
-	tool
+	tool.Tool
 	kafkaAddr, httpAddr string
 	log                 *os.File // what the program prints
 	proc                *proc.Process
@@ -78,7 +76,7 @@ func run(ctx context.Context, bin, dir string, seed uint64) (failed bool, err er
 	if err != nil {
 		return false, err
 	}
-	if err := d.waitForLagZero(ctx); err != nil {
+	if _, err := d.Await(ctx, "everything is stored", tool.Status.Done); err != nil {
 		return false, err
 	}
 	fmt.Printf("all stored after %.1f s\n\n", time.Since(began).Seconds())
@@ -111,7 +109,7 @@ func newDemo(bin, dir string) (*demo, error) {
 	if d.httpAddr, err = proc.FreeAddr(); err != nil {
 		return nil, err
 	}
-	d.tool = tool{bin: bin, args: []string{
+	d.Tool = tool.Tool{Bin: bin, Args: []string{
 		"--config", cfg, "--dir", dir,
 		"--set", "kafka={main: {brokers: [\"" + d.kafkaAddr + "\"]}}", "--set", "http.listen=" + d.httpAddr,
 	}}
@@ -119,8 +117,8 @@ func newDemo(bin, dir string) (*demo, error) {
 }
 
 func (d *demo) start(ctx context.Context) (err error) {
-	args := append(append([]string{}, d.args...), "dev", "--kafka-listen", d.kafkaAddr)
-	if d.proc, err = proc.Start(d.bin, args, d.log); err != nil {
+	args := append(append([]string{}, d.Args...), "dev", "--kafka-listen", d.kafkaAddr)
+	if d.proc, err = proc.Start(d.Bin, args, d.log); err != nil {
 		return err
 	}
 	if err := d.proc.WaitOK(ctx, "http://"+d.httpAddr+"/ready"); err != nil {
@@ -131,23 +129,21 @@ func (d *demo) start(ctx context.Context) (err error) {
 
 // sendAndKill sends everything at a steady rate and kills the program twice: while
 // events come in, and right after the last was acknowledged.
-func (d *demo) sendAndKill(ctx context.Context, msgs []message) (*oracle.Ledger, error) {
-	s, err := newSender(ctx, d.kafkaAddr)
+func (d *demo) sendAndKill(ctx context.Context, msgs []feed.Message) (*oracle.Ledger, error) {
+	ledger := oracle.New()
+	s, err := feed.NewSender(ctx, d.kafkaAddr, func(m feed.Message) error { return m.Note(ledger) })
 	if err != nil {
 		return nil, err
 	}
-	defer s.close()
+	defer s.Close()
 	const seconds = 6 // of sending, so that the kill falls between commits
-	half := make(chan struct{})
 	done := make(chan error, 1)
 	go func() {
-		done <- s.sendAll(ctx, msgs, seconds*time.Second, half)
+		done <- s.SendAll(ctx, msgs, seconds*time.Second)
 	}()
 	fmt.Printf("sending %d records in %d s\n", len(msgs), seconds)
-	select {
-	case <-half:
-	case err := <-done:
-		return nil, errors.Join(errors.New("sending ended early"), err)
+	if err := s.Await(ctx, len(msgs)/2); err != nil {
+		return nil, err
 	}
 	if err := d.killAndStart(ctx, "in the middle"); err != nil {
 		return nil, err
@@ -158,7 +154,7 @@ func (d *demo) sendAndKill(ctx context.Context, msgs []message) (*oracle.Ledger,
 	if err := d.killAndStart(ctx, "right after the last record was acknowledged"); err != nil {
 		return nil, err
 	}
-	return s.ledger, nil
+	return ledger, nil
 }
 
 func (d *demo) killAndStart(ctx context.Context, when string) error {
@@ -168,42 +164,15 @@ func (d *demo) killAndStart(ctx context.Context, when string) error {
 	return d.start(ctx)
 }
 
-// waitForLagZero asks the program's own status until nothing is left to do.
-func (d *demo) waitForLagZero(ctx context.Context) error {
-	for {
-		s, err := d.status(ctx)
-		if err == nil && s.RouterLag != nil && s.WriterLag != nil && *s.RouterLag == 0 && *s.WriterLag == 0 {
-			return nil
-		}
-		select {
-		case <-ctx.Done():
-			return fmt.Errorf("the lag did not reach 0: router %s, writer %s: %w (last error: %v)", show(s.RouterLag), show(s.WriterLag), ctx.Err(), err)
-		case <-time.After(200 * time.Millisecond):
-		}
-	}
-}
-
-func show(n *int64) string {
-	if n == nil {
-		return "unknown"
-	}
-	return fmt.Sprint(*n)
-}
-
 // report compares and prints; failed says that a promise does not hold.
 func (d *demo) report(ctx context.Context, ledger *oracle.Ledger) (failed bool, err error) {
-	stored := oracle.Stored{}
-	for _, t := range ledger.Tenants() {
-		if err := d.addEvents(ctx, t, stored); err != nil {
-			return false, err
-		}
+	stored, err := d.Stored(ctx, ledger.Tenants())
+	if err != nil {
+		return false, err
 	}
-	rows := 0
-	for _, r := range stored {
-		rows += len(r)
-	}
+	rows := tool.Rows(stored)
 	lost, extra := ledger.Compare(stored)
-	status, err := d.status(ctx)
+	status, err := d.Status(ctx)
 	if err != nil {
 		return false, err
 	}
@@ -236,13 +205,21 @@ func (d *demo) report(ctx context.Context, ledger *oracle.Ledger) (failed bool, 
 	d.show(ctx, "events --tenant shop --limit 3", "events", "--tenant", "shop", "--limit", "3")
 	d.show(ctx, "dead-letters --tenant security --limit 3", "dead-letters", "--tenant", "security", "--limit", "3")
 	verified := d.show(ctx, "verify", "verify")
-	fmt.Printf("\nGo on with: %s --dir %s --config %s dev\n", d.bin, filepath.Dir(d.log.Name()), filepath.Join(filepath.Dir(d.log.Name()), "togo.yaml"))
+	fmt.Printf("\nGo on with: %s --dir %s --config %s dev\n", d.Bin, filepath.Dir(d.log.Name()), filepath.Join(filepath.Dir(d.log.Name()), "togo.yaml"))
 	fmt.Printf("then, elsewhere: curl -H 'X-Scope-OrgID: me' --data-binary '{\"event_id\":\"1\",\"hello\":\"world\"}' http://localhost:8080/v1/ingest\n")
-	fmt.Printf("and: %s --dir %s events --tenant me\n\n", d.bin, filepath.Dir(d.log.Name()))
+	fmt.Printf("and: %s --dir %s events --tenant me\n\n", d.Bin, filepath.Dir(d.log.Name()))
 	failed = len(lost)+len(extra) > 0 || !verified
 	fmt.Printf("RESULT sent=%d unique=%d stored=%d duplicates=%d conflicts=%d dead=%d lost=%d extra=%d\n",
 		sent, unique, rows, t.Duplicate, t.Conflict, t.Dead, len(lost), len(extra))
 	return failed, nil
+}
+
+// show runs a command for people to see; it says whether it succeeded.
+func (d *demo) show(ctx context.Context, title string, args ...string) bool {
+	fmt.Printf("\n$ togo %s\n", title)
+	cmd := d.Command(ctx, args...)
+	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
+	return cmd.Run() == nil
 }
 
 // showObjects counts the store's objects by kind.
@@ -269,93 +246,5 @@ func (d *demo) showObjects() {
 	}
 	if err != nil {
 		fmt.Println("  (", err, ")")
-	}
-}
-
-// sender produces messages and keeps the ledger of what was acknowledged.
-type sender struct {
-	client    *kafka.Client
-	producers map[string]*kafka.Producer
-	mu        sync.Mutex
-	ledger    *oracle.Ledger // guarded by mu
-	err       error          // the first failure; guarded by mu
-	acked     int            // guarded by mu
-}
-
-func newSender(ctx context.Context, addr string) (*sender, error) {
-	log := slog.New(slog.DiscardHandler) // the client's complaints about a killed broker
-	client, err := kafka.Connect(ctx, kafka.ClusterConfig{Brokers: []string{addr}, ClientID: "demo"}, log, nil)
-	if err != nil {
-		return nil, err
-	}
-	return &sender{client: client, producers: map[string]*kafka.Producer{}, ledger: oracle.New()}, nil
-}
-
-func (s *sender) close() {
-	for _, p := range s.producers {
-		p.Close()
-	}
-	s.client.Close()
-}
-
-func (s *sender) producer(ctx context.Context, topic string) (*kafka.Producer, error) {
-	if p := s.producers[topic]; p != nil {
-		return p, nil
-	}
-	info, err := s.client.Topic(ctx, topic)
-	if err != nil {
-		return nil, err
-	}
-	p, err := s.client.NewProducer(info, kafka.ProducerConfig{Spread: true})
-	if err == nil {
-		s.producers[topic] = p
-	}
-	return p, err
-}
-
-// sendAll spreads the messages over the time, closes half when half of them are
-// acknowledged, and returns when all are.
-func (s *sender) sendAll(ctx context.Context, msgs []message, over time.Duration, half chan<- struct{}) error {
-	began := time.Now()
-	for i, m := range msgs {
-		p, err := s.producer(ctx, m.topic)
-		if err != nil {
-			return err
-		}
-		var headers []kafka.Header
-		if m.tenant != "" {
-			headers = []kafka.Header{{Key: "X-Scope-OrgID", Value: []byte(m.tenant)}}
-		}
-		due := began.Add(over * time.Duration(i) / time.Duration(len(msgs)))
-		if wait := time.Until(due); wait > 0 {
-			time.Sleep(wait)
-		}
-		p.Produce(ctx, kafka.Message{Key: []byte(m.key), Value: m.value, Headers: headers}, func(_ int64, err error) {
-			s.acknowledged(m, err, len(msgs)/2, half)
-		})
-	}
-	for _, p := range s.producers {
-		if err := p.Flush(ctx); err != nil {
-			return err
-		}
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.err
-}
-
-func (s *sender) acknowledged(m message, err error, at int, half chan<- struct{}) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if err == nil && !m.bad {
-		err = s.ledger.Sent(oracle.Key{Tenant: m.wantFor, ID: m.wantID}, m.value)
-	} else if err == nil {
-		s.ledger.SentBad()
-	}
-	if err != nil && s.err == nil {
-		s.err = fmt.Errorf("record for topic %s: %w", m.topic, err)
-	}
-	if s.acked++; s.acked == at {
-		close(half)
 	}
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"text/tabwriter"
 	"time"
@@ -51,11 +52,11 @@ func (c statusCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
-	v, err := a.view()
-	if err != nil {
-		return err
+	if _, err := a.existingStore(cfg); err != nil {
+		return err // before Kafka is waited for
 	}
-	s := storeStatus{Totals: v.Totals()}
+	// In the order of an event's way: what has left one stage is in sight of the next look.
+	ranges, routerWhy := intakeRanges(a, cfg)
 	var ends map[int32]kafka.Range
 	var topicID event.TopicID
 	why := withKafka(a, cfg, cfg.ShardTopic.Cluster, func(ctx context.Context, k *kafka.Client) error {
@@ -67,6 +68,11 @@ func (c statusCmd) Run(a *app) error {
 		ends, err = k.Offsets(ctx, cfg.ShardTopic.Name)
 		return err
 	})
+	v, err := a.view()
+	if err != nil {
+		return err
+	}
+	s := storeStatus{Totals: v.Totals()}
 	if why == nil {
 		s.WriterLag = new(int64)
 	}
@@ -77,7 +83,7 @@ func (c statusCmd) Run(a *app) error {
 		}
 		s.addShard(state, topicID, ends, last)
 	}
-	if ranges, err := intakeRanges(a, cfg); err == nil {
+	if routerWhy == nil {
 		s.RouterLag = new(int64)
 		for _, r := range ranges {
 			*s.RouterLag += r.end - max(r.Committed, r.From)
@@ -88,7 +94,7 @@ func (c statusCmd) Run(a *app) error {
 		enc.SetIndent("", "  ")
 		return enc.Encode(s)
 	}
-	return s.print(a, why)
+	return s.print(a, errors.Join(why, routerWhy))
 }
 
 // addShard adds a line for each source that the shard has read.
@@ -111,7 +117,7 @@ func (s *storeStatus) addShard(state *shardlog.State, topic event.TopicID, ends 
 		}
 		if known && src.Source.Topic == topic.String() {
 			read = true
-			lag := end.End - src.Next + l.Open
+			lag := max(0, end.End-src.Next) + l.Open // the writer may have gone on since Kafka was asked
 			l.Lag = &lag
 			*s.WriterLag += lag
 		}
