@@ -121,7 +121,7 @@ func fill(ctx context.Context, client *kafka.Client, l load) (records int64, err
 		return 0, err
 	}
 	defer p.Close()
-	_, hasher, keeper, err := newStore()
+	hasher, keeper, err := newPlacements(objstore.NewMemory())
 	if err != nil {
 		return 0, err
 	}
@@ -157,20 +157,19 @@ func fill(ctx context.Context, client *kafka.Client, l load) (records int64, err
 	return records, failed
 }
 
-// newStore is a store with placements, the same in both processes.
-func newStore() (*objstore.Memory, *event.Hasher, *placements.Keeper, error) {
+// newPlacements makes the placements, the same ones in both processes.
+func newPlacements(store objstore.Store) (*event.Hasher, *placements.Keeper, error) {
 	ctx := context.Background()
-	store := objstore.NewMemory()
 	hasher := event.NewHasher(event.Seed(seed))
 	keeper, err := placements.NewKeeper(placements.Config{Store: store, Hasher: hasher, Logger: kafkatest.Quiet()})
 	if err != nil {
-		return nil, nil, nil, err
+		return nil, nil, err
 	}
 	if _, err = keeper.Init(ctx, placements.NewGenesis(shards)); err != nil {
-		return nil, nil, nil, err
+		return nil, nil, err
 	}
 	_, err = keeper.Extend(ctx, event.Timestamp(traffic.Start.UnixNano()))
-	return store, hasher, keeper, err
+	return hasher, keeper, err
 }
 
 // seed is the store's, in both processes.
