@@ -47,8 +47,17 @@ type tenantFlags struct {
 }
 
 func (f tenantFlags) parse() (event.TenantID, inspect.Span, error) {
-	t, err := event.ParseTenant(f.Tenant)
+	t, err := anyOwner(f.Tenant)
 	return t, inspect.Span{From: event.Timestamp(f.From), To: event.Timestamp(f.To)}, err
+}
+
+// anyOwner is a tenant, or the one that no event can have: the owner of records
+// whose tenant cannot be told.
+func anyOwner(name string) (event.TenantID, error) {
+	if name == string(event.Unroutable) {
+		return event.Unroutable, nil
+	}
+	return event.ParseTenant(name)
 }
 
 // timestamp is an event time on the command line.
@@ -214,7 +223,7 @@ func (c whereCmd) Run(a *app) error {
 	}
 	tenants := v.Tenants()
 	if c.Tenant != "" {
-		t, err := event.ParseTenant(c.Tenant)
+		t, err := anyOwner(c.Tenant)
 		if err != nil {
 			return err
 		}

@@ -146,9 +146,8 @@ func (s *Sender) Await(ctx context.Context, count int) error {
 // Held is a record as Kafka holds it.
 type Held struct {
 	Message
-	Partition   int32
-	Offset      int64
-	LeaderEpoch int32
+	// Position is the id that Togo makes of the record's place.
+	Position string
 }
 
 // Read returns everything that a topic holds now, partition by partition, in
@@ -197,8 +196,8 @@ func (s *Sender) Read(ctx context.Context, topic string) ([]Held, error) {
 
 func held(c *kafka.Client, info kafka.TopicInfo, r *kafka.Record) Held {
 	h := Held{
-		Message:   Message{Topic: info.Name, Key: string(r.Key), Value: r.Value},
-		Partition: r.Partition, Offset: r.Offset, LeaderEpoch: r.LeaderEpoch,
+		Message:  Message{Topic: info.Name, Key: string(r.Key), Value: r.Value},
+		Position: fmt.Sprintf("@%s/%s/%d/%d/%d/0", c.ClusterID(), info.ID, r.Partition, r.LeaderEpoch, r.Offset),
 	}
 	for _, header := range r.Headers {
 		v := string(header.Value)
@@ -216,7 +215,7 @@ func held(c *kafka.Client, info kafka.TopicInfo, r *kafka.Record) Held {
 		}
 	}
 	if h.Want.ID == "" {
-		h.Want.ID = fmt.Sprintf("@%s/%s/%d/%d/%d/0", c.ClusterID(), info.ID, r.Partition, r.LeaderEpoch, r.Offset)
+		h.Want.ID = h.Position
 	}
 	return h
 }
