@@ -6,7 +6,7 @@ targets=0
 while read -r file; do
 	dir=./$(dirname "$file")
 	for f in $(grep -ohE '^func Fuzz[A-Za-z0-9_]+' "$file" | sed 's/^func //'); do
-		go test -run '^$' -fuzz "^$f\$" -fuzztime "$time" "$dir"
+		go test -run "^$" -fuzz "^$f\$" -fuzztime "$time" -fuzzminimizetime 10x "$dir"
 		targets=$((targets + 1))
 	done
 done < <(grep -rlE '^func Fuzz' --include='*_test.go' . | sed 's|^\./||' | sort)
