@@ -7,7 +7,6 @@ import (
 
 	"github.com/togodb/togo/internal/e2e/feed"
 	"github.com/togodb/togo/internal/e2e/oracle"
-	"github.com/togodb/togo/internal/e2e/tool"
 )
 
 // acks are the serial numbers of acknowledged messages.
@@ -149,6 +148,3 @@ func cut(lines []string) []string {
 	}
 	return lines
 }
-
-// total sums what the shards have committed; it moves as events are stored.
-func total(s tool.Status) int64 { return s.Totals.Events }

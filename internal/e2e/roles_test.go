@@ -1,0 +1,179 @@
+package e2e
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/togodb/togo/internal/e2e/feed"
+	"github.com/togodb/togo/internal/e2e/oracle"
+	"github.com/togodb/togo/internal/e2e/tool"
+	"github.com/togodb/togo/internal/kafka"
+	"github.com/togodb/togo/internal/objstore/s3test"
+)
+
+// httpTenant owns the events that come over HTTP.
+const httpTenant = "web"
+
+// roles is a configuration for processes of one role each. Whoever lost a shard
+// claims it again after a second: the two writers, which both want all shards,
+// take them from each other all the time.
+const roles = `
+kafka: {main: {brokers: [%q]}}
+store:
+  s3: {bucket: %s, prefix: %s, endpoint: %q, region: %s, path_style: true, access_key_id: %s, secret_access_key: %s}
+router: {session_timeout: 6s, commit_every: 300ms}
+writer: {flush_age: 700ms, small_tenant_age: 1500ms, flush_bytes: 256KiB, checkpoint_every: 8, reclaim_after: 1s}
+`
+
+// TestRolesOverS3 runs each role in processes of its own against an S3 server and
+// a broker that stays, kills and pauses them, and makes a zombie of a writer.
+func TestRolesOverS3(t *testing.T) {
+	const (
+		distinct = 8_000
+		posted   = 400
+		over     = 12 * time.Second
+		rounds   = 6
+	)
+	s3 := s3test.Start(t).Config(t)
+	broker := addr(t)
+	w := newWorld(t, 4*time.Minute, fmt.Sprintf(roles, broker, s3.Bucket, s3.Prefix, s3.Endpoint, s3.Region, s3.AccessKeyID, s3.SecretAccessKey)+
+		strings.Replace(topics, "http_topic: events\n  topics:", "http_topic: http\n  topics:\n    - {cluster: main, name: http, partitions: 2}", 1))
+	b, err := kafka.StartEmbedded(w.ctx, kafka.EmbeddedConfig{Dir: filepath.Join(w.dir, "kafka"), Addr: broker}, slog.New(slog.DiscardHandler))
+	w.must(err)
+	t.Cleanup(b.Close)
+
+	routers := []*process{w.process("router-1", addr(t), "run", "--target", "router"), w.process("router-2", addr(t), "run", "--target", "router")}
+	writers := []*process{w.process("writer-1", addr(t), "run", "--target", "writer"), w.process("writer-2", addr(t), "run", "--target", "writer")}
+	intake := w.process("intake", addr(t), "run", "--target", "intake")
+	for _, p := range append(append([]*process{intake}, writers...), routers...) {
+		p.begin()
+	}
+	for _, p := range append([]*process{intake}, routers...) {
+		p.awaitReady()
+	}
+
+	msgs := messages(w.rng, distinct)
+	a := newAcks()
+	s := w.sender(broker, a)
+	done := make(chan error, 2)
+	go func() { done <- s.SendAll(w.ctx, msgs, over) }()
+	go func() { done <- post(w.ctx, intake.url("/v1/ingest"), posted, over) }()
+
+	w.must(s.Await(w.ctx, len(msgs)/10))
+	zombie(w, writers)
+	for _, victim := range append(w.rng.Perm(5), w.rng.Perm(5)...)[:rounds] {
+		p := [...]*process{intake, routers[0], routers[1], writers[0], writers[1]}[victim]
+		pause := time.Duration(w.rng.Int64N(int64(time.Second)))
+		t.Logf("SIGKILL to %s, %s later started again", p.name, pause)
+		p.Kill()
+		time.Sleep(pause)
+		p.begin()
+	}
+	zombie(w, writers)
+	// A router that is paused for longer than its session: the other takes its partitions.
+	w.must(routers[0].Signal(syscall.SIGSTOP))
+	w.must(<-done)
+	w.must(<-done)
+	_, err = w.Await(w.ctx, "one router has routed everything", tool.Status.Routed)
+	w.must(err)
+	w.must(routers[0].Signal(syscall.SIGCONT))
+	before := w.done()
+
+	e := w.expect(s, a, intakeTopics)
+	for n := range posted {
+		id, payload := webEvent(n)
+		w.must(e.ledger.Sent(oracle.Key{Tenant: httpTenant, ID: id}, payload))
+	}
+	w.check(e)
+	for _, s := range before.Shards {
+		if s.Epoch < 3 {
+			t.Errorf("shard %d was claimed %d times: nobody took it from another", s.Shard, s.Epoch)
+		}
+	}
+	for _, p := range append(append([]*process{intake}, writers...), routers...) {
+		p.stop()
+	}
+}
+
+// zombie stops the writer that owns shard 0 in its tracks, lets the other take
+// the shard over, and wakes it again.
+func zombie(w *world, writers []*process) {
+	w.t.Helper()
+	s, err := w.Await(w.ctx, "shard 0 is owned", func(s tool.Status) bool { return owner(s, writers) != nil })
+	w.must(err)
+	p, epoch := owner(s, writers), s.Shards[0].Epoch
+	w.must(p.Signal(syscall.SIGSTOP))
+	s, err = w.Await(w.ctx, "shard 0 has a new owner", func(s tool.Status) bool { return s.Shards[0].Epoch > epoch && owner(s, writers) != p })
+	w.must(err)
+	w.t.Logf("%s was stopped in epoch %d of shard 0, and wakes in epoch %d", p.name, epoch, s.Shards[0].Epoch)
+	w.must(p.Signal(syscall.SIGCONT))
+}
+
+// owner is the process that owns shard 0.
+func owner(s tool.Status, writers []*process) *process {
+	if len(s.Shards) == 0 {
+		return nil
+	}
+	for _, p := range writers {
+		if strings.HasSuffix(s.Shards[0].Owner, "/"+strconv.Itoa(p.Pid())) {
+			return p
+		}
+	}
+	return nil
+}
+
+func webEvent(n int) (id string, payload []byte) {
+	id = fmt.Sprint("web-", n)
+	return id, fmt.Appendf(nil, `{"event_id":%q,"ts":%d,"path":"/%d"}`, id, 1_767_000_000+n, n)
+}
+
+// post sends events over HTTP, ten a request, each again until it is accepted.
+func post(ctx context.Context, url string, count int, over time.Duration) error {
+	began := time.Now()
+	for at := 0; at < count; at += 10 {
+		time.Sleep(time.Until(began.Add(over * time.Duration(at) / time.Duration(count))))
+		var body bytes.Buffer
+		for n := at; n < min(at+10, count); n++ {
+			_, payload := webEvent(n)
+			body.Write(append(payload, '\n'))
+		}
+		for {
+			err := postOnce(ctx, url, body.Bytes())
+			if err == nil {
+				break
+			}
+			select {
+			case <-ctx.Done():
+				return fmt.Errorf("events %d to %d are not accepted: %w", at, at+10, err)
+			case <-time.After(100 * time.Millisecond):
+			}
+		}
+	}
+	return nil
+}
+
+func postOnce(ctx context.Context, url string, body []byte) error {
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, url, bytes.NewReader(body))
+	if err != nil {
+		return err
+	}
+	req.Header.Set(feed.TenantHeader, httpTenant)
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		return fmt.Errorf("status %s", resp.Status)
+	}
+	return nil
+}
