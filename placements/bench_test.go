@@ -3,9 +3,9 @@ package placements
 import (
 	"context"
 	"fmt"
-	"syscall"
 	"testing"
 
+	"github.com/togodb/togo/bench/cpu"
 	"github.com/togodb/togo/internal/chain"
 	"github.com/togodb/togo/internal/event"
 	"github.com/togodb/togo/internal/objstore"
@@ -43,23 +43,13 @@ func benchTable(tb testing.TB) *Table {
 	return table
 }
 
-func cpuNS() int64 {
-	var u syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
-		panic(err)
-	}
-	return u.Utime.Nano() + u.Stime.Nano()
-}
-
 // perEvent runs do for each event and reports its cost.
 func perEvent(b *testing.B, do func(i int)) {
-	b.ReportAllocs()
-	b.ResetTimer()
-	cpu := cpuNS()
+	m := cpu.Start(b)
 	for i := range b.N {
 		do(i)
 	}
-	b.ReportMetric(float64(cpuNS()-cpu)/float64(b.N), "cpu-ns/event")
+	m.PerEvent(b.N)
 }
 
 var sink event.ShardID

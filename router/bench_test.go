@@ -2,43 +2,14 @@ package router
 
 import (
 	"fmt"
-	"runtime"
-	"syscall"
 	"testing"
 	"time"
 
+	"github.com/togodb/togo/bench/cpu"
 	"github.com/togodb/togo/internal/event"
 	"github.com/togodb/togo/internal/kafka"
 	"github.com/togodb/togo/internal/kafka/kafkatest"
 )
-
-// cpu is the processor time that the process used.
-func cpu() time.Duration {
-	var u syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
-		panic(err)
-	}
-	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
-}
-
-// perEvent reports the cost of an event: call it with the number of events done between.
-func perEvent(b *testing.B) func(events int) {
-	var before runtime.MemStats
-	runtime.ReadMemStats(&before)
-	used := cpu()
-	b.ResetTimer()
-	return func(events int) {
-		b.StopTimer()
-		spent := cpu() - used
-		var after runtime.MemStats
-		runtime.ReadMemStats(&after)
-		n := float64(events)
-		b.ReportMetric(float64(b.Elapsed().Nanoseconds())/n, "ns/event")
-		b.ReportMetric(float64(spent.Nanoseconds())/n, "cpu-ns/event")
-		b.ReportMetric(float64(after.Mallocs-before.Mallocs)/n, "allocs/event")
-		b.ReportMetric(float64(after.TotalAlloc-before.TotalAlloc)/n, "B/event")
-	}
-}
 
 const benchEvent = `{"event_id":"%016x","timestamp":"2026-03-01T11:59:%02d.123456Z","level":"info","service":{"name":"checkout","version":"1.42.7"},` +
 	`"message":"order placed","host":"ip-10-1-2-3.eu-west-1.compute.internal","trace_id":"4bf92f3577b34da6a3ce929d0e0e4736","span_id":"00f067aa0ba902b7",` +
@@ -73,7 +44,7 @@ func BenchmarkCore(b *testing.B) {
 			now := start
 			c.Step(now, Assigned{[]kafka.Assignment{{TopicPartition: tp(0), Source: source(0)}}})
 			var ids []BatchID
-			report := perEvent(b)
+			m := cpu.Start(b)
 			events := 0
 			for i := 0; b.Loop(); i++ {
 				in := batches[i%len(batches)]
@@ -95,7 +66,7 @@ func BenchmarkCore(b *testing.B) {
 				}
 				events += len(records)
 			}
-			report(events)
+			m.PerEvent(events)
 		})
 	}
 }
@@ -109,7 +80,7 @@ func BenchmarkExtract(b *testing.B) {
 	records := benchBatches(10)[0].Records
 	var item event.Item
 	var tenant event.TenantID
-	report := perEvent(b)
+	m := cpu.Start(b)
 	n := 0
 	for b.Loop() {
 		for _, r := range records {
@@ -117,14 +88,14 @@ func BenchmarkExtract(b *testing.B) {
 		}
 		n += len(records)
 	}
-	report(n)
+	m.PerEvent(n)
 }
 
 // BenchmarkPlace is a look-up of the placements with its hash.
 func BenchmarkPlace(b *testing.B) {
 	table := newKeeper(b, nil).Current()
 	id := []byte("0123456789abcdef")
-	report := perEvent(b)
+	m := cpu.Start(b)
 	n := 0
 	for b.Loop() {
 		if _, ok := table.Shard("tenant-7", ts(start), hasher.Routing(id)); !ok {
@@ -132,7 +103,7 @@ func BenchmarkPlace(b *testing.B) {
 		}
 		n++
 	}
-	report(n)
+	m.PerEvent(n)
 }
 
 // BenchmarkShardTopic is the cost of the shard topic by codec: envelopes of 100 events
@@ -167,7 +138,7 @@ func BenchmarkShardTopic(b *testing.B) {
 					raw += len(values[len(values)-1])
 				}
 			}
-			report := perEvent(b)
+			m := cpu.Start(b)
 			n := 0
 			for b.Loop() {
 				p.Produce(b.Context(), kafka.Message{Value: values[n/100%len(values)]}, func(_ int64, err error) {
@@ -180,7 +151,7 @@ func BenchmarkShardTopic(b *testing.B) {
 			if err := p.Flush(b.Context()); err != nil {
 				b.Fatal(err)
 			}
-			report(n)
+			m.PerEvent(n)
 			b.ReportMetric(float64(raw)/20_000, "raw-B/event")
 		})
 	}

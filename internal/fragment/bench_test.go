@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"strings"
-	"syscall"
 	"testing"
 
+	"github.com/togodb/togo/bench/cpu"
 	"github.com/togodb/togo/internal/event"
 	"github.com/togodb/togo/internal/event/jsonscan"
 )
@@ -33,28 +33,15 @@ func benchRows(n int) []Row {
 	return rows
 }
 
-// cpuNS is the process's CPU time so far.
-func cpuNS() int64 {
-	var u syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
-		panic(err)
-	}
-	return u.Utime.Nano() + u.Stime.Nano()
-}
-
 // perEvent runs f, which handles n events, and reports figures of one event.
 func perEvent(b *testing.B, n int, f func()) {
 	b.Helper()
-	b.ReportAllocs()
 	f()
-	b.ResetTimer()
-	before := cpuNS()
+	m := cpu.Start(b)
 	for b.Loop() {
 		f()
 	}
-	events := float64(b.N) * float64(n)
-	b.ReportMetric(float64(cpuNS()-before)/events, "cpu-ns/event")
-	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/events, "ns/event")
+	m.PerEvent(b.N * n)
 }
 
 func benchEncode(b *testing.B, rows []Row) {

@@ -2,35 +2,25 @@ package objstore_test
 
 import (
 	"fmt"
-	"syscall"
 	"testing"
 
+	"github.com/togodb/togo/bench/cpu"
 	"github.com/togodb/togo/internal/objstore"
 )
-
-// cpu is the CPU time that this process has used, in nanoseconds.
-func cpu(b *testing.B) float64 {
-	b.Helper()
-	var usage syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
-		b.Fatal(err)
-	}
-	return float64(usage.Utime.Nano() + usage.Stime.Nano())
-}
 
 // measure runs one operation for each loop and reports its CPU time beside the
 // time on the clock.
 func measure(b *testing.B, do func(i int) error) {
 	b.Helper()
 	b.ReportAllocs()
-	begin, i := cpu(b), 0
+	begin, i := cpu.Time(), 0
 	for b.Loop() {
 		if err := do(i); err != nil {
 			b.Fatal(err)
 		}
 		i++
 	}
-	b.ReportMetric((cpu(b)-begin)/float64(i), "cpu-ns/op")
+	b.ReportMetric(float64((cpu.Time()-begin).Nanoseconds())/float64(i), "cpu-ns/op")
 }
 
 func stores(b *testing.B) map[string]objstore.Store {

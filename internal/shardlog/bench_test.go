@@ -3,10 +3,10 @@ package shardlog
 import (
 	"fmt"
 	"runtime"
-	"syscall"
 	"testing"
 	"time"
 
+	"github.com/togodb/togo/bench/cpu"
 	"github.com/togodb/togo/internal/event"
 	"github.com/togodb/togo/internal/objstore"
 )
@@ -33,27 +33,13 @@ func benchAppend(s *State) *Record {
 	return r
 }
 
-func cpu() time.Duration {
-	var u syscall.Rusage
-	_ = syscall.Getrusage(syscall.RUSAGE_SELF, &u)
-	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
-}
-
 // perEvent reports a benchmark whose every run handles the events of one append.
-func perEvent(b *testing.B, run func()) {
-	b.ReportAllocs()
-	var before, after runtime.MemStats
-	runtime.ReadMemStats(&before)
-	begin := cpu()
+func perEvent(b *testing.B, run func(*cpu.Meter)) {
+	m := cpu.Start(b)
 	for b.Loop() {
-		run()
+		run(m)
 	}
-	used := cpu() - begin
-	runtime.ReadMemStats(&after)
-	events := float64(b.N) * benchFragments * benchRows
-	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/events, "ns/event")
-	b.ReportMetric(float64(used.Nanoseconds())/events, "cpu-ns/event")
-	b.ReportMetric(float64(after.Mallocs-before.Mallocs)/events, "allocs/event")
+	m.PerEvent(b.N * benchFragments * benchRows)
 }
 
 func benchState() *State {
@@ -66,13 +52,13 @@ func benchState() *State {
 
 func BenchmarkApply(b *testing.B) {
 	s := benchState()
-	perEvent(b, func() {
-		b.StopTimer()
+	perEvent(b, func(m *cpu.Meter) {
+		m.Stop()
 		r := benchAppend(s)
 		s.Head().address(0, r)
 		r.Nonce = "n"
 		body := []byte("body")
-		b.StartTimer()
+		m.Start()
 		if err := s.Apply(*r, body); err != nil {
 			b.Fatal(err)
 		}
@@ -82,7 +68,7 @@ func BenchmarkApply(b *testing.B) {
 func BenchmarkEncode(b *testing.B) {
 	r := benchAppend(benchState())
 	var body []byte
-	perEvent(b, func() { body, _ = Encode(r) })
+	perEvent(b, func(*cpu.Meter) { body, _ = Encode(r) })
 	b.ReportMetric(float64(len(body))/benchFragments, "bytes/fragment")
 }
 
@@ -91,7 +77,7 @@ func BenchmarkDecode(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	perEvent(b, func() {
+	perEvent(b, func(*cpu.Meter) {
 		if _, err := Decode(body); err != nil {
 			b.Fatal(err)
 		}

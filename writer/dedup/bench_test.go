@@ -3,29 +3,12 @@ package dedup
 import (
 	"fmt"
 	"math/rand/v2"
-	"syscall"
 	"testing"
 
+	"github.com/togodb/togo/bench/cpu"
 	"github.com/togodb/togo/internal/event"
 	"github.com/togodb/togo/internal/idseg"
 )
-
-// cpu reports the process's CPU time an op besides the wall time.
-func cpu(b *testing.B, perOp int) func() {
-	used := func() int64 {
-		var u syscall.Rusage
-		if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
-			b.Fatal(err)
-		}
-		return u.Utime.Nano() + u.Stime.Nano()
-	}
-	before := used()
-	return func() {
-		ops := float64(b.N) * float64(perOp)
-		b.ReportMetric(float64(used()-before)/ops, "cpu-ns/event")
-		b.ReportMetric(float64(b.Elapsed().Nanoseconds())/ops, "ns/event")
-	}
-}
 
 const benchTenants = 20
 
@@ -69,28 +52,26 @@ func BenchmarkCheck(b *testing.B) {
 		ix, ids := filled(b, n)
 		perID := float64(ix.Bytes()) / float64(ix.Stats().ResidentIDs)
 		b.Run(fmt.Sprintf("present/%dM", n/1_000_000), func(b *testing.B) {
-			b.ReportAllocs()
-			done := cpu(b, 1)
+			m := cpu.Start(b)
 			for i := range b.N {
 				e := &ids[i%len(ids)]
 				if v := ix.Check(e.Tenant, e.Bucket, e.ID, e.Payload); v != VerdictDuplicate {
 					b.Fatal(v)
 				}
 			}
-			done()
+			m.PerEvent(b.N)
 			b.ReportMetric(perID, "bytes/id")
 		})
 		b.Run(fmt.Sprintf("new/%dM", n/1_000_000), func(b *testing.B) {
 			r := rand.New(rand.NewPCG(2, 2))
-			b.ReportAllocs()
-			done := cpu(b, 1)
+			m := cpu.Start(b)
 			for i := range b.N {
 				e := &ids[i%len(ids)]
 				if v := ix.Check(e.Tenant, e.Bucket, randomHash(r), 0); v != VerdictNew {
 					b.Fatal(v)
 				}
 			}
-			done()
+			m.PerEvent(b.N)
 		})
 	}
 }
@@ -101,14 +82,12 @@ func BenchmarkCheckAcceptConfirm(b *testing.B) {
 	ix, _ := filled(b, 1_000_000)
 	r := rand.New(rand.NewPCG(3, 3))
 	const commit = 100_000
-	b.ReportAllocs()
-	b.ResetTimer()
-	done := cpu(b, commit)
+	m := cpu.Start(b)
 	for i := range b.N {
-		b.StopTimer()
+		m.Stop()
 		entries := benchEntries(r, 9*600, commit)
 		r.Shuffle(commit, func(i, j int) { entries[i], entries[j] = entries[j], entries[i] })
-		b.StartTimer()
+		m.Start()
 		for j := range entries {
 			e := &entries[j]
 			if ix.Check(e.Tenant, e.Bucket, e.ID, e.Payload) != VerdictNew {
@@ -121,7 +100,7 @@ func BenchmarkCheckAcceptConfirm(b *testing.B) {
 			b.Fatal(err)
 		}
 	}
-	done()
+	m.PerEvent(b.N * commit)
 }
 
 // Paging in the live bucket after a restart: 30 segments of 20,000 ids.
@@ -132,9 +111,7 @@ func BenchmarkPageIn(b *testing.B) {
 	for range segments {
 		w.put(benchEntries(r, 600, ids))
 	}
-	b.ReportAllocs()
-	b.ResetTimer()
-	done := cpu(b, segments*ids)
+	m := cpu.Start(b)
 	for range b.N {
 		w.restart()
 		w.ix.Check("tenant-0", 600, randomHash(r), 0)
@@ -147,7 +124,7 @@ func BenchmarkPageIn(b *testing.B) {
 			b.Fatalf("%+v", w.ix.Stats())
 		}
 	}
-	done()
+	m.PerEvent(b.N * segments * ids)
 	b.ReportMetric(float64(b.N)*segments*ids/b.Elapsed().Seconds(), "ids/s")
 }
 
@@ -164,9 +141,7 @@ func BenchmarkCheckByFilters(b *testing.B) {
 	w.restart()
 	w.ix.Check("tenant-0", 600, randomHash(r), 0)
 	w.loadAll()
-	b.ReportAllocs()
-	b.ResetTimer()
-	done := cpu(b, 1)
+	m := cpu.Start(b)
 	waits := 0
 	for range b.N {
 		id := randomHash(r)
@@ -176,6 +151,6 @@ func BenchmarkCheckByFilters(b *testing.B) {
 			w.ix.Forget(600, id)
 		}
 	}
-	done()
+	m.PerEvent(b.N)
 	b.ReportMetric(float64(waits)/float64(b.N), "waits/event")
 }

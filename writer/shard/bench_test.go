@@ -4,24 +4,15 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
-	"syscall"
 	"testing"
 	"time"
 
+	"github.com/togodb/togo/bench/cpu"
 	"github.com/togodb/togo/internal/event"
 )
 
-// cpu is the time that this process has worked.
-func cpu(b *testing.B) time.Duration {
-	var u syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
-		b.Fatal(err)
-	}
-	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
-}
-
 // BenchmarkStep takes records of 100 events of 500 bytes: decode, routing, verdict,
-// buffer, flush plan and commit, with encoding and upload left out.
+// buffer. What its effects ask for is left out.
 func BenchmarkStep(b *testing.B) {
 	for _, k := range []struct {
 		name    string
@@ -55,12 +46,10 @@ func benchmarkStep(b *testing.B, tenants int, copies bool) {
 		return Record{Value: event.AppendEnvelope(nil, &env), LeaderEpoch: 0}
 	}
 	const perBatch = 50
-	var spent time.Duration
 	offset := int64(0)
-	b.ReportAllocs()
-	b.ResetTimer()
+	m := cpu.Start(b)
 	for done := 0; done < b.N; done += perBatch * eventsPerRecord {
-		b.StopTimer()
+		m.Stop()
 		batch := Batch{Gen: wr.gen, Source: w.source, End: offset + perBatch}
 		for range perBatch {
 			r := record(int(offset))
@@ -68,15 +57,13 @@ func benchmarkStep(b *testing.B, tenants int, copies bool) {
 			batch.Records = append(batch.Records, r)
 			offset++
 		}
-		begin := cpu(b)
-		b.StartTimer()
+		m.Start()
 		wr.queue = append(wr.queue, wr.core.Step(w.now, batch)...)
-		b.StopTimer()
-		spent += cpu(b) - begin
+		m.Stop()
 		w.settleAll(wr)
-		b.StartTimer()
+		m.Start()
 	}
-	b.ReportMetric(float64(spent.Nanoseconds())/float64(offset*eventsPerRecord), "cpu-ns/event")
+	m.PerEvent(int(offset) * eventsPerRecord)
 }
 
 // settleAll does what is under way, at no cost to the benchmark.

@@ -1,10 +1,9 @@
 package eventtime
 
 import (
-	"syscall"
 	"testing"
-	"time"
 
+	"github.com/togodb/togo/bench/cpu"
 	"github.com/togodb/togo/internal/event/jsonscan"
 )
 
@@ -15,17 +14,13 @@ func BenchmarkParse(b *testing.B) {
 	} {
 		b.Run(test.name, func(b *testing.B) {
 			text := []byte(test.text)
-			b.ReportAllocs()
-			var start, end syscall.Rusage
-			syscall.Getrusage(syscall.RUSAGE_SELF, &start)
+			m := cpu.Start(b)
 			for b.Loop() {
 				if _, err := Parse(jsonscan.String, text, Auto); err != nil {
 					b.Fatal(err)
 				}
 			}
-			syscall.Getrusage(syscall.RUSAGE_SELF, &end)
-			cpu := time.Duration(end.Utime.Nano() + end.Stime.Nano() - start.Utime.Nano() - start.Stime.Nano())
-			b.ReportMetric(float64(cpu.Nanoseconds())/float64(b.N), "cpu-ns/event")
+			m.PerEvent(b.N)
 		})
 	}
 }
