@@ -9,9 +9,11 @@ import (
 )
 
 type placementsCmd struct {
-	Show placementsShowCmd `cmd:"" help:"The table: horizon, default rule, mappings, tenants."`
-	Set  placementsSetCmd  `cmd:"" help:"Place a tenant on shards from a time on."`
-	Sync placementsSyncCmd `cmd:"" help:"Take the configured mappings into the store, for records from the horizon on."`
+	Show    placementsShowCmd    `cmd:"" help:"The table: horizon, default rule, mappings, tenants."`
+	Set     placementsSetCmd     `cmd:"" help:"Place a tenant on shards from a time on."`
+	Default placementsDefaultCmd `cmd:"" help:"Change the shards of tenants without a placement of their own, from a time on."`
+	Plan    placementsPlanCmd    `cmd:"" help:"Size the tenants by what they write, and say which need other shards; --apply does it."`
+	Sync    placementsSyncCmd    `cmd:"" help:"Take the configured mappings into the store, for records from the horizon on."`
 }
 
 // keeper opens the placements of the configured store.
@@ -92,4 +94,29 @@ func (c placementsSetCmd) Run(a *app) error {
 	}
 	fmt.Fprintf(a.out, "version %s:\n", t.Version())
 	return t.Show(a.out, names...)
+}
+
+type placementsDefaultCmd struct {
+	Shards string     `arg:"" help:"The shards, such as 0,3 or 4-7."`
+	Spread int        `help:"On how many of them each tenant is." default:"1"`
+	From   *timestamp `help:"Event time from which it holds; default: the horizon, the earliest possible." placeholder:"TIME"`
+}
+
+func (c placementsDefaultCmd) Run(a *app) error {
+	shards, err := placements.ParseShards(c.Shards)
+	if err != nil {
+		return err
+	}
+	k, err := a.keeper()
+	if err != nil {
+		return err
+	}
+	t, err := k.Propose(a.ctx, placements.SetDefault(shards, c.Spread, (*event.Timestamp)(c.From)))
+	if err != nil {
+		return err
+	}
+	for _, d := range t.Defaults() {
+		fmt.Fprintf(a.out, "version %s: from %s each tenant without a placement is on %d of shards %s\n", t.Version(), d.From, d.Spread, d.Shards)
+	}
+	return nil
 }

@@ -97,6 +97,11 @@ var byteUnits = map[string]int64{
 
 var bytesPattern = regexp.MustCompile(`^(-?[0-9][0-9_]*)\s*([A-Za-z]*)$`)
 
+// Bytes is a number of bytes on a command line, written as in the file.
+type Bytes int64
+
+func (b *Bytes) UnmarshalText(text []byte) error { return unmarshalBytes((*int64)(b), text) }
+
 func unmarshalBytes(to *int64, text []byte) error {
 	t := strings.Trim(strings.TrimSpace(string(text)), `"'`)
 	m := bytesPattern.FindStringSubmatch(t)
