@@ -5,10 +5,10 @@ import (
 	"runtime"
 	"runtime/metrics"
 	"sync/atomic"
-	"syscall"
 	"testing"
 	"time"
 
+	"github.com/togodb/togo/bench/cpu"
 	"github.com/togodb/togo/internal/event"
 	"github.com/togodb/togo/internal/kafka"
 	"github.com/togodb/togo/internal/objstore"
@@ -41,7 +41,7 @@ func benchmarkWriter(b *testing.B, tenants int, hours int64) {
 	cfg.MemoryBudget, cfg.DedupBudget, cfg.FetchBytes = 64<<20, 32<<20, 8<<20
 	cfg.SmallTenantAge, cfg.FlushAge = time.Second, time.Second
 	var peak atomic.Uint64
-	cpu := cpuTime(b)
+	used := cpu.Time()
 	b.StartTimer()
 	p := r.start(dir, cfg)
 	p.await("all is committed", func() bool {
@@ -50,9 +50,9 @@ func benchmarkWriter(b *testing.B, tenants int, hours int64) {
 		return len(s) == 1 && s[0].LogEnd > 0 && s[0].OldestOpen >= r.sent[0]
 	})
 	b.StopTimer()
-	cpu = cpuTime(b) - cpu
+	used = cpu.Time() - used
 	p.dead()
-	b.ReportMetric(float64(cpu.Nanoseconds())/float64(b.N), "cpu-ns/event")
+	b.ReportMetric(float64(used.Nanoseconds())/float64(b.N), "cpu-ns/event")
 	b.ReportMetric(float64(int64(peak.Load())-int64(base))/(1<<20), "live-MiB")
 	b.ReportMetric(float64(cfg.MemoryBudget+cfg.DedupBudget)/(1<<20), "budget-MiB")
 }
@@ -92,12 +92,4 @@ func live() uint64 {
 	s := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
 	metrics.Read(s)
 	return s[0].Value.Uint64()
-}
-
-func cpuTime(b *testing.B) time.Duration {
-	var u syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
-		b.Fatal(err)
-	}
-	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }

@@ -41,10 +41,11 @@ func BenchmarkCommit(b *testing.B) {
 				l.commit()
 			}
 			before := l.cost()
-			l.wall, l.cpu = 0, 0
+			l.wall, l.cpu, l.measured = 0, 0, true
 			for range window {
 				l.commit()
 			}
+			l.measured = false
 			after := l.cost()
 			name := "@" + map[bool]string{true: "10", false: "5000"}[at == 10]
 			b.ReportMetric((after.put-before.put)/window, "put-B"+name)
@@ -53,6 +54,7 @@ func BenchmarkCommit(b *testing.B) {
 			b.ReportMetric(float64(l.wall.Microseconds())/window, "us"+name)
 			b.ReportMetric(float64(l.cpu.Microseconds())/window, "cpu-us"+name)
 		}
+		l.meter.PerEvent(2 * window * tenants * rows)
 		if fragments, _ := l.state.Counts(); fragments != 5000*tenants {
 			b.Fatalf("%d fragments, want %d", fragments, 5000*tenants)
 		}
@@ -66,7 +68,9 @@ type log struct {
 	state    *shardlog.State
 	epoch    shardlog.Epoch
 	commits  int
-	wall     time.Duration // of commits, their making left out
+	measured bool // commits are metered; the making of their records is not
+	meter    *cpu.Meter
+	wall     time.Duration
 	cpu      time.Duration
 }
 
@@ -76,6 +80,8 @@ func newLog(b *testing.B) *log {
 	var err error
 	l.epoch, _, err = l.log.Claim(context.Background(), l.state, "bench", "bench")
 	l.must(err)
+	l.meter = cpu.Start(b)
+	l.meter.Stop()
 	return l
 }
 
@@ -90,6 +96,9 @@ func (l *log) must(err error) {
 func (l *log) commit() {
 	ctx := context.Background()
 	r := l.record()
+	if l.measured {
+		l.meter.Start()
+	}
 	wall, used := time.Now(), cpu.Time()
 	won, found, stored, err := l.log.Settle(ctx, l.state.Head(), r)
 	l.must(err)
@@ -104,6 +113,9 @@ func (l *log) commit() {
 	}
 	l.wall += time.Since(wall)
 	l.cpu += cpu.Time() - used
+	if l.measured {
+		l.meter.Stop()
+	}
 	l.commits++
 }
 
