@@ -265,6 +265,13 @@ func (c logCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
+	k, err := a.keeper()
+	if err != nil {
+		return err
+	}
+	if shards := k.Current().Shards(); int(c.Shard) >= shards {
+		return fmt.Errorf("there is no shard %s; the store has %d", c.Shard, shards)
+	}
 	log := shardlog.OpenWith(store, c.Shard, shardlog.Config{Logger: a.toolLog(cfg)})
 	at := chain.Position(max(c.From, 1) - 1)
 	for {

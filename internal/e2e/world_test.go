@@ -9,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -25,8 +24,7 @@ type world struct {
 	ctx     context.Context // ends at the test's own deadline
 	dir     string
 	rng     *rand.Rand // of the test's own goroutine
-	logs    sync.Mutex
-	written []string // the files that processes log to; guarded by logs
+	written []string   // the files that processes log to
 }
 
 // newWorld writes the configuration; deadline is that of the whole test.
@@ -81,9 +79,7 @@ func (w *world) process(name, http string, args ...string) *process {
 	path := filepath.Join(w.dir, name+".log")
 	log, err := os.Create(path)
 	w.must(err)
-	w.logs.Lock()
 	w.written = append(w.written, path)
-	w.logs.Unlock()
 	p := &process{w: w, name: name, http: http, log: log,
 		args: append(append(append([]string{}, w.Args...), "--set", "http.listen="+http), args...)}
 	w.t.Cleanup(func() {
@@ -192,8 +188,6 @@ func (w *world) showLogs() {
 	if !w.t.Failed() {
 		return
 	}
-	w.logs.Lock()
-	defer w.logs.Unlock()
 	for _, path := range w.written {
 		text, err := os.ReadFile(path)
 		if err != nil {

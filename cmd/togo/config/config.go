@@ -191,6 +191,9 @@ func (s *Store) validate() (errs []error) {
 			errs = append(errs, fmt.Errorf("store.s3: %w", err))
 		}
 	}
+	if s3 := s.S3; s3.Bucket == "" && (s3.Endpoint != "" || s3.Prefix != "" || s3.AccessKeyID != "") {
+		errs = append(errs, errors.New("store.s3: settings of a bucket without store.s3.bucket"))
+	}
 	if _, err := time.Parse(time.RFC3339, s.MinTime); err != nil {
 		errs = append(errs, fmt.Errorf("store.min_time: %w", err))
 	}

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"reflect"
 	"regexp"
-	"strconv"
 	"strings"
 	"time"
 
@@ -80,44 +79,13 @@ func envName(path string) string {
 }
 
 // decode reads YAML strictly: an unknown or repeated key is an error with its
-// line. Whole numbers may carry a unit of bytes (64MiB, 5GB).
+// line. Whole numbers may carry a unit of bytes (64MiB, 5GB), durations must carry one.
 func decode(text []byte, v any) error {
-	d := yaml.NewDecoder(bytes.NewReader(text), yaml.Strict(), yaml.CustomUnmarshaler(unmarshalBytes))
+	d := yaml.NewDecoder(bytes.NewReader(text), yaml.Strict(), yaml.CustomUnmarshaler(unmarshalBytes), yaml.CustomUnmarshaler(unmarshalDuration))
 	if len(bytes.TrimSpace(text)) == 0 {
 		return nil
 	}
-	return d.Decode(v)
-}
-
-var byteUnits = map[string]int64{
-	"": 1, "B": 1,
-	"KB": 1e3, "MB": 1e6, "GB": 1e9, "TB": 1e12,
-	"KIB": 1 << 10, "MIB": 1 << 20, "GIB": 1 << 30, "TIB": 1 << 40,
-}
-
-var bytesPattern = regexp.MustCompile(`^(-?[0-9][0-9_]*)\s*([A-Za-z]*)$`)
-
-// Bytes is a number of bytes on a command line, written as in the file.
-type Bytes int64
-
-func (b *Bytes) UnmarshalText(text []byte) error { return unmarshalBytes((*int64)(b), text) }
-
-func unmarshalBytes(to *int64, text []byte) error {
-	t := strings.Trim(strings.TrimSpace(string(text)), `"'`)
-	m := bytesPattern.FindStringSubmatch(t)
-	if m == nil {
-		return fmt.Errorf("%q is no whole number (with a unit such as MiB)", t)
-	}
-	unit, ok := byteUnits[strings.ToUpper(m[2])]
-	if !ok {
-		return fmt.Errorf("%q: unknown unit %q; known are B, KB, MB, GB, TB, KiB, MiB, GiB, TiB", t, m[2])
-	}
-	n, err := strconv.ParseInt(strings.ReplaceAll(m[1], "_", ""), 10, 64)
-	if err != nil || n != 0 && (n*unit)/n != unit {
-		return fmt.Errorf("%q is out of range", t)
-	}
-	*to = n * unit
-	return nil
+	return locate(text, d.Decode(v))
 }
 
 var varPattern = regexp.MustCompile(`\$\{([^}]*)\}`)
