@@ -156,8 +156,8 @@ func drainDefault(t *placements.Table, drained placements.Shards) ([]placements.
 	return []placements.Change{placements.SetDefault(rest, min(last.Spread, len(rest)), nil)}, nil
 }
 
-// tenantSizes lists the tenants that a plan may place, the largest first: a placement
-// makes a tenant known, so it is not for those that the store does not admit.
+// tenantSizes lists the tenants that a plan may place, the largest first. A placement
+// makes a tenant known, so none is for those that the store does not admit, or not yet.
 func tenantSizes(t *placements.Table, loads []inspect.Load, now time.Time) []planner.Tenant {
 	rates := map[event.TenantID][][]float64{}
 	for _, name := range t.Known() {
@@ -170,7 +170,7 @@ func tenantSizes(t *placements.Table, loads []inspect.Load, now time.Time) []pla
 	}
 	var out []planner.Tenant
 	for name, r := range rates {
-		if len(t.Timeline(name)) > 0 || t.Admits(name, t.Horizon()-1) == placements.Accepted {
+		if t.Admits(name, t.Horizon()-1) == placements.Accepted {
 			out = append(out, planner.Tenant{ID: name, BytesPerSecond: planner.Size(r...), Current: t.Latest(name)})
 		}
 	}

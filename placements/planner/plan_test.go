@@ -85,8 +85,11 @@ func TestPlans(t *testing.T) {
 		{"lag is relieved early", "0lags 1", "a=50@0 b=40@0", "b=1"},
 		{"small neighbours make room", "0 1", "a=70@0 b=20@0 c=20@0", "b=1"},
 		{"the smallest that suffices", "0 1", "a=60@0 b=15@0 c=30@0", "b=1"},
+		{"the largest that fits", "0 1", "a=79@0 b=79@0 c=10@0 d=20@0 e=60@1", "d=1"},
 		{"nothing fits", "0 1", "a=79@0 b=79@0 c=79@1", ""},
 		{"more shards are allowed no more", "0 1 2 3 4 5", "a=300@0,1,2,3,4 b=1@0", "a=1-4"},
+		{"silence keeps more shards than are allowed", "0 1 2 3 4", "a=0@0,1,2,3,4", ""},
+		{"drained, it keeps as many as are allowed", "0 1drained 2 3 4", "a=0@0,1,2,3,4", "a=0,2-4"},
 		{"order of the list does not matter", "2 1 0", "idle=0@2 c=50@0,1 b=70@1 a=60@0", ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -164,9 +164,6 @@ func (p *plan) drain(t *tenant) (changed bool) {
 		}
 		s := p.best(t, func(*shard) bool { return true })
 		other := slices.ContainsFunc(t.list, func(id event.ShardID) bool { return !p.gone(id) })
-		if other && len(t.list) > p.cfg.MaxShards {
-			s = nil
-		}
 		if s == nil && !other { // there is nowhere to go
 			return changed
 		}
@@ -197,7 +194,7 @@ func (p *plan) grow(t *tenant) (changed bool) {
 }
 
 func (p *plan) relieve(from *shard) (changed bool) {
-	for !from.Draining && from.load > p.limit(from) {
+	for from.load > p.limit(from) {
 		t, to := p.pick(from, from.load-p.limit(from))
 		if t == nil {
 			break
@@ -244,7 +241,7 @@ func (p *plan) shrink(t *tenant) bool {
 	}
 	order := slices.Clone(t.list)
 	slices.SortFunc(order, func(a, b event.ShardID) int { return p.rank(p.byID[a], p.byID[b]) })
-	for n := min(least, most); n < min(k, most+1); n++ {
+	for n := min(least, most); n < k; n++ {
 		tooFull := func(id event.ShardID) bool { return p.byID[id].load-t.share(k)+t.share(n) > p.growAt }
 		if n < most && slices.ContainsFunc(order[:n], tooFull) {
 			continue
