@@ -1,0 +1,96 @@
+package main
+
+// step is one step of an event's way.
+type step struct {
+	title     string
+	benchmark string
+	extras    []string // units that stand beside
+}
+
+var steps = []step{
+	{"router: decode tenant, time and id", "internal/event.Extract", nil},
+	{"router: hash and look-up of the shard", "router.Place", nil},
+	{"router: into an envelope", "internal/event.EnvelopeEncode", []string{"overhead-B/event"}},
+	{"router: whole core, 10 tenants", "router.Core/tenants=10", nil},
+	{"router: whole core, 1,000 tenants", "router.Core/tenants=1000", nil},
+	{"writer: decode an envelope", "internal/event.EnvelopeDecode", nil},
+	{"writer: identity hash", "internal/event.Identity", nil},
+	{"writer: payload hash", "internal/event.PayloadHash", nil},
+	{"dedup: new id, 1 million in memory", "writer/dedup.Check/new/1M", nil},
+	{"dedup: new id, 10 million", "writer/dedup.Check/new/10M", nil},
+	{"dedup: present id, 1 million", "writer/dedup.Check/present/1M", nil},
+	{"dedup: present id, 10 million", "writer/dedup.Check/present/10M", nil},
+	{"dedup: check, accept, confirm", "writer/dedup.CheckAcceptConfirm", nil},
+	{"dedup: new id in a bucket on disk (filters)", "writer/dedup.CheckByFilters", nil},
+	{"writer: whole core, new, 200 tenants", "writer/shard.Step/new/200_tenants", nil},
+	{"writer: whole core, duplicates", "writer/shard.Step/copies", nil},
+	{"encode: full parse of the JSON", "internal/event/jsonscan.Tape", nil},
+	{"encode: Parquet, 10,000 events (parse included)", "internal/fragment.Encode10k", []string{"file-bytes/event"}},
+	{"encode: Parquet, 100 events", "internal/fragment.Encode100", []string{"file-bytes/event"}},
+	{"encode: identities", "internal/idseg.Encode", []string{"bytes/id"}},
+	{"commit: log and checkpoints, 50,000 events", "bench/commits.Commit", nil},
+	{"whole path without Kafka", "bench/path.Cores", []string{"file-bytes/event"}},
+	{"whole path with Kafka and its broker", "bench/path.ThroughKafka", []string{"events/envelope"}},
+}
+
+// value is a benchmark's value, with a word behind it.
+type value struct {
+	benchmark, unit, after string
+}
+
+// figure is what Togo stands by.
+type figure struct {
+	title  string
+	goal   string
+	values []value
+}
+
+const (
+	commit = "bench/commits.Commit"
+	memory = "bench/memory.Writer/tenants="
+)
+
+var figures = []figure{
+	{"dedup: bytes of memory an id", "at most 25", []value{{"writer/dedup.Check/present/1M", "bytes/id", "at 1 million"}, {"writer/dedup.Check/present/10M", "bytes/id", "at 10 million"}}},
+	{"placement look-up, 100,000 tenants: ns", "under 100", []value{
+		{"placements.Shard/hot", "cpu-ns/event", "as traffic asks (100 of them)"}, {"placements.Shard/cold", "cpu-ns/event", "each time another (a cache miss)"}}},
+	{"placement look-up: allocations", "none", []value{{"placements.Shard/hot", "allocs/event", ""}}},
+	{"commit: bytes put", "the same", []value{{commit, "put-B@10", "from commit 10 on"}, {commit, "put-B@5000", "up to commit 5,000"}}},
+	{"commit: requests", "the same", []value{{commit, "requests@10", ""}, {commit, "requests@5000", ""}}},
+	{"commit: us on the clock, memory store", "the same", []value{{commit, "us@10", ""}, {commit, "us@5000", ""}}},
+	{"writer's heap against its budget, 10 tenants", "at most 1.25", heap("10")},
+	{"writer's heap against its budget, 200 tenants", "at most 1.25", heap("200")},
+	{"writer's heap against its budget, 2,000 tenants", "at most 1.25", heap("2000")},
+}
+
+func heap(tenants string) []value {
+	return []value{{memory + tenants, "heap/budget", "of it"}, {memory + tenants, "peak-heap-MiB", "MiB at most"}, {memory + tenants, "budget-MiB", "MiB budget"}}
+}
+
+// keys are for programs.
+var keys = []struct{ key, benchmark, unit string }{
+	{"decode_ns", "internal/event.Extract", "cpu-ns/event"},
+	{"route_ns", "router.Place", "cpu-ns/event"},
+	{"envelope_ns", "internal/event.EnvelopeEncode", "cpu-ns/event"},
+	{"router_ns", "router.Core/tenants=1000", "cpu-ns/event"},
+	{"dedup_new_ns", "writer/dedup.Check/new/10M", "cpu-ns/event"},
+	{"dedup_present_ns", "writer/dedup.Check/present/10M", "cpu-ns/event"},
+	{"writer_ns", "writer/shard.Step/new/200_tenants", "cpu-ns/event"},
+	{"parse_ns", "internal/event/jsonscan.Tape", "cpu-ns/event"},
+	{"encode_ns", "internal/fragment.Encode10k", "cpu-ns/event"},
+	{"path_ns", "bench/path.Cores", "cpu-ns/event"},
+	{"path_kafka_ns", "bench/path.ThroughKafka", "cpu-ns/event"},
+	{"produce_ns", "bench/path.ThroughKafka", "produce-cpu-ns/event"},
+	{"dedup_bytes_per_id", "writer/dedup.Check/present/10M", "bytes/id"},
+	{"lookup_ns", "placements.Shard/hot", "cpu-ns/event"},
+	{"lookup_allocs", "placements.Shard/hot", "allocs/event"},
+	{"commit_bytes_10", commit, "put-B@10"},
+	{"commit_bytes_5000", commit, "put-B@5000"},
+	{"commit_requests_10", commit, "requests@10"},
+	{"commit_requests_5000", commit, "requests@5000"},
+	{"commit_us_10", commit, "us@10"},
+	{"commit_us_5000", commit, "us@5000"},
+	{"writer_mem_ratio_10", memory + "10", "heap/budget"},
+	{"writer_mem_ratio_200", memory + "200", "heap/budget"},
+	{"writer_mem_ratio_2000", memory + "2000", "heap/budget"},
+}
