@@ -23,8 +23,9 @@ test: ## every test that needs Go alone
 	$(GO) vet ./...
 	$(GO) test ./...
 
-test-all: test fuzz ## and those that need other servers or languages (S3 server, DuckDB, pyarrow, kcat)
+test-all: ## and those that need other servers or languages (S3 server, DuckDB, pyarrow, kcat); fuzzing; the README's examples
 	./scripts/test-servers.sh
+	./scripts/fuzz.sh $(FUZZTIME)
 
 fuzz: ## a short run of every fuzz target (FUZZTIME=5s each)
 	./scripts/fuzz.sh $(FUZZTIME)

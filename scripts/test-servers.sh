@@ -1,21 +1,23 @@
 #!/usr/bin/env bash
-# The tests that need other servers or languages: an S3 server (versitygw, built
-# from its module), DuckDB (a module of its own, with cgo) and pyarrow.
+# Every test, with the servers and languages that some of them need: an S3 server
+# (versitygw, built from its module), DuckDB (a module of its own, with cgo), pyarrow,
+# kcat. Nothing is skipped: what misses its server fails.
 set -euo pipefail
-root=$(cd "$(dirname "$0")/.." && pwd)
+cd "$(dirname "$0")/.."
+root=$PWD
 export CI_REQUIRE_SERVERS=1
-mkdir -p "$root/bin" "$root/.cache"
+mkdir -p bin .cache
 
-(cd "$root/tools/versitygw" && CGO_ENABLED=0 go build -o "$root/bin/versitygw" github.com/versity/versitygw/cmd/versitygw)
+(cd tools/versitygw && CGO_ENABLED=0 go build -o "$root/bin/versitygw" github.com/versity/versitygw/cmd/versitygw)
 export TOGO_VERSITYGW=$root/bin/versitygw
 
-if [ ! -x "$root/.cache/python/bin/python" ]; then
-	python3 -m venv "$root/.cache/python"
+if [ ! -x .cache/python/bin/pip ]; then
+	python3 -m venv .cache/python
 fi
-"$root/.cache/python/bin/pip" install -q --disable-pip-version-check 'pyarrow>=17' 'duckdb-cli==1.5.6'
+.cache/python/bin/pip install -q --disable-pip-version-check 'pyarrow>=17' 'duckdb-cli==1.5.6'
 export TOGO_PYARROW=$root/.cache/python/bin/python
 
-cd "$root"
-go test -count=1 ./internal/objstore/... ./internal/e2e/...
+go vet ./...
+go test -count=1 ./...
 (cd readback && CGO_ENABLED=1 go test -count=1 ./...)
 ./scripts/readme-examples.sh
