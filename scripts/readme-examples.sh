@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Runs the README's own examples against `togo dev`: each ```sh block, and where an
-# ```output block follows, compares what it printed with it. Needs kcat and curl;
-# DuckDB is the one of TOGO_PYARROW's environment, if set.
+# Runs the README's own examples against `togo dev`: each ```sh block and each ```go
+# program, and where an ```output block follows, compares what was printed with it.
+# Needs kcat and curl; DuckDB is the one of TOGO_PYARROW's environment, if set.
 set -euo pipefail
 root=$(cd "$(dirname "$0")/.." && pwd)
 work=$(mktemp -d)
@@ -19,9 +19,20 @@ for tool in curl kcat duckdb; do
 	command -v $tool >/dev/null || { echo "readme-examples: $tool is missing" >&2; exit 1; }
 done
 
-# n.sh and n.out, numbered in the order of the page
-awk -v dir="$work" '
+# n.sh, n/main.go and n.out, numbered in the order of the page. Programs lie within the
+# module, whose requirements they use.
+programs=$root/.cache/readme
+rm -rf "$programs" && mkdir -p "$programs"
+awk -v dir="$work" -v programs="$programs" '
 	/^```sh$/     { n++; out = dir "/" sprintf("%02d", n) ".sh"; next }
+	/^```go$/     {
+		n++
+		name = sprintf("%02d", n)
+		system("mkdir -p " programs "/" name)
+		print "cd " programs "/" name " && go run ." > (dir "/" name ".sh")
+		out = programs "/" name "/main.go"
+		next
+	}
 	/^```output$/ { out = dir "/" sprintf("%02d", n) ".out"; next }
 	/^```/        { out = ""; next }
 	out           { print > out }
