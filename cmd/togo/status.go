@@ -86,7 +86,7 @@ func (c statusCmd) Run(a *app) error {
 	if routerWhy == nil {
 		s.RouterLag = new(int64)
 		for _, r := range ranges {
-			*s.RouterLag += r.end - max(r.Committed, r.From)
+			*s.RouterLag += max(0, r.end-max(r.Committed, r.From))
 		}
 	}
 	if c.JSON {
@@ -201,7 +201,7 @@ func intakeRanges(a *app, cfg *config.Config) ([]intakeRange, error) {
 			if err != nil {
 				return err
 			}
-			committed, err := k.Committed(ctx, cfg.Router.Group, t.Name)
+			committed, err := k.Committed(ctx, cfg.Router.Group, info)
 			if err != nil {
 				return err
 			}

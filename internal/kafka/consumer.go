@@ -73,11 +73,13 @@ func (c *Client) NewConsumer(ctx context.Context, cfg ConsumerConfig) (*Consumer
 		}
 		m.topics[name] = info
 	}
+	session := cmp.Or(cfg.SessionTimeout, 45*time.Second)
 	cl, err := c.newConsumer(cfg.Read,
 		kgo.ConsumeTopics(cfg.Topics...),
 		kgo.ConsumerGroup(cfg.Group),
 		kgo.Balancers(kgo.CooperativeStickyBalancer()),
-		kgo.SessionTimeout(cmp.Or(cfg.SessionTimeout, 45*time.Second)),
+		kgo.SessionTimeout(session),
+		kgo.HeartbeatInterval(min(3*time.Second, session/3)),
 		kgo.DisableAutoCommit(),
 		kgo.BlockRebalanceOnPoll(),
 		kgo.RequireStableFetchOffsets(),

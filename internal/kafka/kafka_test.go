@@ -193,9 +193,20 @@ func TestCommitGroup(t *testing.T) {
 	if err := c.CommitGroup(ctx, "togo-writer", "shards", map[int32]int64{0: 7, 1: 9}, "m"); err != nil {
 		t.Fatal(err)
 	}
-	got, err := c.Committed(ctx, "togo-writer", "shards")
+	info, err := c.Topic(ctx, "shards")
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := c.Committed(ctx, "togo-writer", info)
 	if err != nil || got[0] != 7 || got[1] != 9 {
 		t.Fatalf("got %v, %v", got, err)
+	}
+	if err := c.CommitGroup(ctx, "togo-writer", "shards", map[int32]int64{1: 12}, `{"togo":1,"topic":"00000000000000000000000000000001"}`); err != nil {
+		t.Fatal(err)
+	}
+	got, err = c.Committed(ctx, "togo-writer", info)
+	if at, ok := got[1]; err != nil || got[0] != 7 || ok {
+		t.Fatalf("got %v, %v: %d was committed for an earlier topic of the name", got, err, at)
 	}
 }
 
@@ -241,7 +252,7 @@ func TestEmbeddedKeepsEverything(t *testing.T) {
 			t.Fatalf("round %d: %+v, before %+v", round, info, before)
 		}
 		if round > 0 {
-			if got, err := c.Committed(ctx, "g", "events"); err != nil || got[0] != int64(round) {
+			if got, err := c.Committed(ctx, "g", info); err != nil || got[0] != int64(round) {
 				t.Fatalf("round %d: group at %v, %v", round, got, err)
 			}
 			if _, err := c.Check(ctx, "events", 0, position); err != nil {

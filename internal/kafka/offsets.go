@@ -124,8 +124,9 @@ func (c *Client) CommitGroup(ctx context.Context, group, topic string, offsets m
 	return nil
 }
 
-// Committed returns the offsets of a group for a topic.
-func (c *Client) Committed(ctx context.Context, group, topic string) (map[int32]int64, error) {
+// Committed returns the offsets that a group committed for the topic that info
+// names; those for an earlier topic of the same name are left out.
+func (c *Client) Committed(ctx context.Context, group string, info TopicInfo) (map[int32]int64, error) {
 	resp, err := c.adm.FetchOffsets(ctx, group)
 	if err == nil {
 		err = resp.Error()
@@ -134,8 +135,10 @@ func (c *Client) Committed(ctx context.Context, group, topic string) (map[int32]
 		return nil, fmt.Errorf("kafka: read offsets of group %s: %w", group, err)
 	}
 	offsets := map[int32]int64{}
-	for p, o := range resp[topic] {
-		offsets[p] = o.At
+	for p, o := range resp[info.Name] {
+		if (commit{meta: o.Metadata}).isOf(info.ID) {
+			offsets[p] = o.At
+		}
 	}
 	return offsets, nil
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/togodb/togo/internal/kafka"
+	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -65,6 +66,33 @@ func (c *Cluster) Topic(name string, partitions int32, configs map[string]string
 	if err := c.CreateTopic(name, partitions, configs); err != nil {
 		c.t.Fatalf("create topic %s: %v", name, err)
 	}
+}
+
+// Cut deletes a partition's records before an offset, as retention does.
+func (c *Cluster) Cut(topic string, partition int32, before int64) {
+	c.t.Helper()
+	cl := c.raw()
+	defer cl.Close()
+	var o kadm.Offsets
+	o.AddOffset(topic, partition, before, -1)
+	resp, err := kadm.NewClient(cl).DeleteRecords(context.Background(), o)
+	if err == nil {
+		err = resp.Error()
+	}
+	if err != nil {
+		c.t.Fatalf("delete records of %s[%d] before %d: %v", topic, partition, before, err)
+	}
+}
+
+// Recreate deletes a topic with all its records and creates it anew.
+func (c *Cluster) Recreate(name string, partitions int32, configs map[string]string) {
+	c.t.Helper()
+	cl := c.raw()
+	defer cl.Close()
+	if _, err := kadm.NewClient(cl).DeleteTopic(context.Background(), name); err != nil {
+		c.t.Fatalf("delete topic %s: %v", name, err)
+	}
+	c.Topic(name, partitions, configs)
 }
 
 // Produce writes records, each to the partition that it names.
