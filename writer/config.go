@@ -16,7 +16,7 @@ type Config struct {
 	FlushAge          time.Duration   `yaml:"flush_age" doc:"A tenant's buffer is flushed when its oldest event has waited as long."`
 	SmallTenantBytes  int64           `yaml:"small_tenant_bytes" doc:"A buffer with less input than this waits for small_tenant_age instead, so that the number of objects follows bytes and not tenants. 0: no such exception."`
 	SmallTenantAge    time.Duration   `yaml:"small_tenant_age" doc:"See small_tenant_bytes."`
-	MemoryBudget      int64           `yaml:"memory_budget" doc:"Bytes of events in memory: buffered, being flushed, and waiting."`
+	MemoryBudget      int64           `yaml:"memory_budget" doc:"Bytes for events in memory: buffered, being flushed, and waiting; a quarter is kept for what is made of them."`
 	DedupBudget       int64           `yaml:"dedup_budget" doc:"Bytes of event identities in memory; the others are read from the store when an event for them comes."`
 	DedupQuota        float64         `yaml:"dedup_quota" doc:"Share of dedup_budget that one tenant may take, from 0 to 1."`
 	MaxOpen           int             `yaml:"max_open" doc:"Ranges of Kafka offsets that a commit may leave open for tenants that were not flushed."`
@@ -72,13 +72,26 @@ func (c Config) Validate() error {
 	return errors.Join(errs...)
 }
 
+// HeapBytes is what the writer's heap may come to with these budgets, garbage included, if
+// the collector is told so (debug.SetMemoryLimit); by itself it lets a heap grow to twice
+// what is in use.
+func (c Config) HeapBytes() int64 {
+	b := c.MemoryBudget + c.DedupBudget + c.FetchBytes
+	return b + b/4
+}
+
+// overhead is the part of MemoryBudget that is kept for what is made of events: rows in
+// columns, files that wait for their upload, column lists of tenants, memory that
+// waits to be used again. A heap that is full of events would leave the collector no room.
+const overhead = 0.25
+
 // forShard is one shard's share of the configuration.
 func (c Config) forShard(shards int) shard.Config {
 	n := int64(shards)
 	s := shard.Config{
 		FlushBytes: c.FlushBytes, FlushAge: c.FlushAge,
 		SmallTenantBytes: c.SmallTenantBytes, SmallTenantAge: c.SmallTenantAge,
-		MemoryBytes: c.MemoryBudget / n, DedupBytes: c.DedupBudget / n,
+		MemoryBytes: int64(float64(c.MemoryBudget)*(1-overhead)) / n, DedupBytes: c.DedupBudget / n,
 		MaxOpen: c.MaxOpen, LateAfter: c.LateAfter,
 	}
 	s.ParkedBytes = min(shard.Defaults().ParkedBytes, s.MemoryBytes/4)

@@ -64,7 +64,10 @@ var figures = []figure{
 }
 
 func heap(tenants string) []value {
-	return []value{{memory + tenants, "heap/budget", "of it"}, {memory + tenants, "peak-heap-MiB", "MiB at most"}, {memory + tenants, "budget-MiB", "MiB budget"}}
+	return []value{
+		{memory + tenants, "heap/budget", "of it"}, {memory + tenants, "peak-heap-MiB", "MiB at most"}, {memory + tenants, "budget-MiB", "MiB budget"},
+		{memory + tenants, "%gc", "% of the CPU for the collector"},
+	}
 }
 
 // keys are for programs.
