@@ -2,7 +2,7 @@
 GO    ?= go
 BIN   := bin
 TOGO  := $(BIN)/togo
-FUZZTIME ?= 5s
+FUZZTIME ?= 10000x
 
 export CGO_ENABLED ?= 0
 
@@ -27,7 +27,7 @@ test-all: ## and those that need other servers or languages (S3 server, DuckDB, 
 	./scripts/test-servers.sh
 	./scripts/fuzz.sh $(FUZZTIME)
 
-fuzz: ## a short run of every fuzz target (FUZZTIME=5s each)
+fuzz: ## a short run of every fuzz target (FUZZTIME=10000x tries each)
 	./scripts/fuzz.sh $(FUZZTIME)
 
 bench: ## CPU time, allocations and memory for each step of an event's way

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/togodb/togo/internal/event"
+	"github.com/togodb/togo/internal/fragment"
 	"github.com/togodb/togo/writer/shard"
 )
 
@@ -21,6 +22,7 @@ type Config struct {
 	DedupQuota        float64         `yaml:"dedup_quota" doc:"Share of dedup_budget that one tenant may take, from 0 to 1."`
 	MaxOpen           int             `yaml:"max_open" doc:"Ranges of Kafka offsets that a commit may leave open for tenants that were not flushed."`
 	CheckpointEvery   int             `yaml:"checkpoint_every" doc:"Records of a shard log from one checkpoint to the next; a start reads no more than these."`
+	MaxColumns        int             `yaml:"max_columns" doc:"Columns of a tenant's attributes; those that come later are kept as JSON in _rest."`
 	FetchBytes        int64           `yaml:"fetch_bytes" doc:"Bytes fetched from Kafka ahead of their use."`
 	ReadConcurrency   int             `yaml:"read_concurrency" doc:"Reads of identities from the store at the same time, per shard."`
 	UploadConcurrency int             `yaml:"upload_concurrency" doc:"Uploads to the store at the same time, for all shards."`
@@ -36,7 +38,7 @@ func DefaultConfig() Config {
 		FlushBytes: d.FlushBytes, FlushAge: d.FlushAge,
 		SmallTenantBytes: d.SmallTenantBytes, SmallTenantAge: d.SmallTenantAge,
 		MemoryBudget: 512 << 20, DedupBudget: 512 << 20, DedupQuota: 0.5,
-		MaxOpen: d.MaxOpen, CheckpointEvery: 64, FetchBytes: 64 << 20,
+		MaxOpen: d.MaxOpen, CheckpointEvery: 64, MaxColumns: fragment.DefaultMaxColumns, FetchBytes: 64 << 20,
 		ReadConcurrency:   8,  // hides the time of a range read
 		UploadConcurrency: 16, // a store's answer takes tens of milliseconds, the encoding less
 		LateAfter:         d.LateAfter,
@@ -54,6 +56,7 @@ func (c Config) Validate() error {
 		}
 	}
 	positive("checkpoint_every", int64(c.CheckpointEvery))
+	positive("max_columns", int64(c.MaxColumns))
 	positive("fetch_bytes", c.FetchBytes)
 	positive("read_concurrency", int64(c.ReadConcurrency))
 	positive("upload_concurrency", int64(c.UploadConcurrency))

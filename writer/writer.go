@@ -87,7 +87,7 @@ func New(cfg Config, d Deps) (*Writer, error) {
 	w := &Writer{
 		cfg: cfg, d: d, log: d.Logger,
 		hasher:      event.NewHasher(event.Seed(d.Meta.Seed)),
-		columns:     fragment.NewRegistry(d.Store, fragment.RegistryConfig{}),
+		columns:     fragment.NewRegistry(d.Store, fragment.RegistryConfig{MaxColumns: cfg.MaxColumns}),
 		incarnation: chain.NewNonce(),
 		logMetrics:  shardlog.NewMetrics(d.Registerer),
 		encoders:    make(chan struct{}, runtime.GOMAXPROCS(0)),

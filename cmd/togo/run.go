@@ -6,6 +6,7 @@ import (
 	"maps"
 	"net/http"
 	"os"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"time"
@@ -65,6 +66,7 @@ func (a *app) run(cfg *config.Config, roles []string, started func(*process, str
 	if err != nil {
 		return err
 	}
+	limitMemory(cfg, roles)
 	p := newProcess(cfg, store, a.log)
 	defer p.stop()
 	if err := p.start(a.ctx, roles); err != nil {
@@ -92,6 +94,31 @@ func (a *app) run(cfg *config.Config, roles []string, started func(*process, str
 	err = p.wait(a.ctx)
 	a.log.Info("stopping")
 	return err
+}
+
+// otherBytes is what a process needs beside its roles' budgets: clients, the HTTP
+// server, placements, the state of shard logs.
+const otherBytes = 128 << 20
+
+// limitMemory tells Go's collector what the budgets add up to; without it the heap
+// would grow to twice as much before it is collected. GOMEMLIMIT goes before.
+func limitMemory(c *config.Config, roles []string) {
+	if os.Getenv("GOMEMLIMIT") != "" {
+		return
+	}
+	limit := int64(otherBytes)
+	if slices.Contains(roles, roleWriter) {
+		limit += c.Writer.HeapBytes()
+	}
+	if slices.Contains(roles, roleRouter) {
+		clusters := map[string]bool{}
+		for _, t := range c.Intake.Topics {
+			clusters[t.Cluster] = true
+		}
+		// Twice max_bytes (its own doc), and what the collector needs to keep up.
+		limit += int64(len(clusters)) * c.Router.MaxBytes * 5 / 2
+	}
+	debug.SetMemoryLimit(limit)
 }
 
 func (p *process) start(ctx context.Context, roles []string) error {

@@ -92,6 +92,7 @@ func Default() *Config {
 		Log:  Log{Level: slog.LevelInfo, Format: "text"},
 		HTTP: HTTP{Listen: "127.0.0.1:8080"},
 		Store: Store{
+			S3:        s3store.Default(),
 			MinTime:   "2000-01-01T00:00:00Z",
 			MaxFuture: 10 * time.Minute,
 		},
