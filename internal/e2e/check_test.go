@@ -45,10 +45,11 @@ type expectation struct {
 	letters map[string]letter     // by id
 	first   map[oracle.Key]string // payload of each event
 	there   map[int]bool          // serial numbers
+	seen    map[string]bool       // positions
 }
 
 func newExpectation() *expectation {
-	return &expectation{oracle.New(), map[string]letter{}, map[oracle.Key]string{}, map[int]bool{}}
+	return &expectation{oracle.New(), map[string]letter{}, map[oracle.Key]string{}, map[int]bool{}, map[string]bool{}}
 }
 
 // expect is what the topics hold.
@@ -60,14 +61,17 @@ func (w *world) expect(s *feed.Sender, a *acks, topics []string) *expectation {
 	return e
 }
 
-// add reads the topics and classes each record.
+// add reads the topics and classes each record that it has not seen.
 func (w *world) add(e *expectation, s *feed.Sender, topics []string) {
 	w.t.Helper()
 	for _, topic := range topics {
 		held, err := s.Read(w.ctx, topic)
 		w.must(err)
 		for _, h := range held {
-			e.there[h.Serial] = true
+			if e.seen[h.Position] {
+				continue
+			}
+			e.there[h.Serial], e.seen[h.Position] = true, true
 			w.must(h.Note(e.ledger))
 			payload, again := e.first[h.Want]
 			switch {
