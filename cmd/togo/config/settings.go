@@ -130,13 +130,51 @@ func Document(c *Config) string {
 			fmt.Fprintf(&b, "%s%s:\n", indent, name)
 			continue
 		}
-		value := flow(s.value)
-		if s.secret && !s.value.IsZero() {
-			value = `"***"`
+		value := flow(redacted(s.value))
+		if s.secret && !s.value.IsZero() && s.value.Len() > 0 {
+			value = flow(reflect.ValueOf(hidden))
 		}
 		fmt.Fprintf(&b, "%s%s: %s  # %s\n", indent, name, value, envName(s.path))
 	}
 	return b.String()
+}
+
+// hidden stands for a secret that is set.
+const hidden = "***"
+
+// redacted is a copy of a value without the secrets in its structs.
+func redacted(v reflect.Value) reflect.Value {
+	out := reflect.New(v.Type()).Elem()
+	out.Set(v)
+	switch v.Kind() {
+	case reflect.Struct:
+		for i := range v.NumField() {
+			switch f := v.Type().Field(i); {
+			case !f.IsExported():
+			case f.Tag.Get("secret") == "true" && f.Type.Kind() == reflect.String && !v.Field(i).IsZero():
+				out.Field(i).SetString(hidden)
+			default:
+				out.Field(i).Set(redacted(v.Field(i)))
+			}
+		}
+	case reflect.Map:
+		if v.IsNil() {
+			return out
+		}
+		out.Set(reflect.MakeMapWithSize(v.Type(), v.Len()))
+		for iter := v.MapRange(); iter.Next(); {
+			out.SetMapIndex(iter.Key(), redacted(iter.Value()))
+		}
+	case reflect.Slice:
+		if v.IsNil() {
+			return out
+		}
+		out.Set(reflect.MakeSlice(v.Type(), v.Len(), v.Len()))
+		for i := range v.Len() {
+			out.Index(i).Set(redacted(v.Index(i)))
+		}
+	}
+	return out
 }
 
 // flow is a value on one line of YAML.
