@@ -21,48 +21,72 @@ const (
 	rows    = 500 // of a fragment
 	// commitEvery is a writer's flush age: 5,000 commits are seven hours.
 	commitEvery = 5 * time.Second
-	// window is how many commits are measured: two checkpoints' worth, so that theirs is in
-	// the figure by its share.
-	window = 128
 	// topic is a topic id.
 	topic = "000102030405060708090a0b0c0d0e0f"
 )
 
 var begin = time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC).Unix()
 
-// BenchmarkCommit measures the log's part of a commit (its record, and its share of
-// checkpoints; fragments and identities are objects of their own) over the 128 commits
-// from the 10th on and those up to the 5,000th. One op is a whole log.
+// windows are commits [from, to). Checkpoints come every 64 commits, and every eighth of
+// them merges what the seven before it wrote, every 64th what those merges wrote: a
+// window that lies between two merges would leave most of the cost out. So the first one
+// holds a merge of eight, and the second one, which ends at commit 5,000, is a whole
+// cycle: a merge of 64 and all smaller ones.
+var windows = []struct {
+	name     string
+	from, to int
+}{{"@10", 10, 10 + 512}, {"@5000", 5000 - 4096, 5000}}
+
+// BenchmarkCommit measures the log's part of a commit: its record, and its share of
+// checkpoints; fragments and identities are objects of their own. One op is a whole
+// log of 5,000 commits.
+//
+// "us" is what a commit waits for: the record is put and folded, and a checkpoint is planned
+// when one is due. "beside-us" is the writing of checkpoints, which a writer does while
+// commits go on. "longest" are the worst single ones of the log.
 func BenchmarkCommit(b *testing.B) {
 	warm := newLog(b) // so that the first commits do not pay for the process's start
-	for range 4 * window {
+	for range 512 {
 		warm.commit()
 	}
 	for range b.N {
 		l := newLog(b)
-		for _, at := range []int{10, 5000 - window} {
-			for l.commits < at {
-				l.commit()
-			}
-			before := l.cost()
-			l.wall, l.cpu, l.measured = 0, 0, true
-			for range window {
-				l.commit()
-			}
-			l.measured = false
-			after := l.cost()
-			name := "@" + map[bool]string{true: "10", false: "5000"}[at == 10]
-			b.ReportMetric((after.put-before.put)/window, "put-B"+name)
-			b.ReportMetric((after.read-before.read)/window, "read-B"+name)
-			b.ReportMetric((after.requests-before.requests)/window, "requests"+name)
-			b.ReportMetric(float64(l.wall.Microseconds())/window, "us"+name)
-			b.ReportMetric(float64(l.cpu.Microseconds())/window, "cpu-us"+name)
+		values := map[string]float64{}
+		for _, w := range windows {
+			l.measure(values, w.name, w.from, w.to)
 		}
-		l.meter.PerEvent(2 * window * tenants * rows)
-		if fragments, _ := l.state.Counts(); fragments != 5000*tenants {
-			b.Fatalf("%d fragments, want %d", fragments, 5000*tenants)
+		for unit, v := range values {
+			b.ReportMetric(v, unit)
+		}
+		b.ReportMetric(l.longestWait.Seconds()*1e3, "longest-ms")
+		b.ReportMetric(l.longestBeside.Seconds()*1e3, "longest-beside-ms")
+		last := windows[len(windows)-1]
+		l.meter.PerEvent((last.to - last.from) * tenants * rows)
+		if fragments, _ := l.state.Counts(); fragments != last.to*tenants {
+			b.Fatalf("%d fragments, want %d", fragments, last.to*tenants)
 		}
 	}
+}
+
+// measure notes the mean commit of [from, to). It reports nothing itself: the start of a
+// meter forgets what was reported before.
+func (l *log) measure(values map[string]float64, name string, from, to int) {
+	for l.commits < from {
+		l.commit()
+	}
+	l.meter = cpu.Start(l.b)
+	l.meter.Stop()
+	before := l.cost()
+	l.wait, l.beside = 0, 0
+	for l.commits < to {
+		l.commit()
+	}
+	after, n := l.cost(), float64(to-from)
+	values["put-B"+name] = (after.put - before.put) / n
+	values["read-B"+name] = (after.read - before.read) / n
+	values["requests"+name] = (after.requests - before.requests) / n
+	values["us"+name] = float64(l.wait.Microseconds()) / n
+	values["beside-us"+name] = float64(l.beside.Microseconds()) / n
 }
 
 type log struct {
@@ -72,10 +96,10 @@ type log struct {
 	state    *shardlog.State
 	epoch    shardlog.Epoch
 	commits  int
-	measured bool // commits are metered; the making of their records is not
-	meter    *cpu.Meter
-	wall     time.Duration
-	cpu      time.Duration
+	meter    *cpu.Meter // runs during commits, and not while records are made
+
+	wait, beside               time.Duration
+	longestWait, longestBeside time.Duration
 }
 
 func newLog(b *testing.B) *log {
@@ -100,26 +124,26 @@ func (l *log) must(err error) {
 func (l *log) commit() {
 	ctx := context.Background()
 	r := l.record()
-	if l.measured {
-		l.meter.Start()
-	}
-	wall, used := time.Now(), cpu.Time()
+	l.meter.Start()
+	defer l.meter.Stop()
+	begin := time.Now()
 	won, found, stored, err := l.log.Settle(ctx, l.state.Head(), r)
 	l.must(err)
 	if !won {
 		l.b.Fatal("the position is another's")
 	}
 	l.must(l.state.Apply(found, stored))
+	var beside time.Duration
 	if l.log.CheckpointDue(l.state) {
 		plan := l.state.PlanCheckpoint()
+		writing := time.Now()
 		l.must(l.log.WriteCheckpoint(ctx, plan))
+		beside = time.Since(writing)
 		l.state.CheckpointWritten(plan)
 	}
-	l.wall += time.Since(wall)
-	l.cpu += cpu.Time() - used
-	if l.measured {
-		l.meter.Stop()
-	}
+	wait := time.Since(begin) - beside
+	l.wait, l.beside = l.wait+wait, l.beside+beside
+	l.longestWait, l.longestBeside = max(l.longestWait, wait), max(l.longestBeside, beside)
 	l.commits++
 }
 

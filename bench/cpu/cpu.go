@@ -33,7 +33,7 @@ type Meter struct {
 	samples         [2]metrics.Sample
 }
 
-// Start returns a running meter.
+// Start returns a running meter. As ResetTimer does, it forgets what b reported before.
 func Start(b *testing.B) *Meter {
 	m := &Meter{b: b}
 	m.samples[0].Name = "/gc/heap/allocs:objects"
