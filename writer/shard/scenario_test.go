@@ -1,9 +1,10 @@
 package shard
 
 import (
-	"bytes"
 	"context"
+	"encoding/binary"
 	"fmt"
+	"hash/crc32"
 	"slices"
 	"strconv"
 	"strings"
@@ -182,7 +183,9 @@ func (w *world) produce(line string) {
 		p.add(Record{Value: []byte("junk")})
 	case "newer":
 		b := w.envelope("a: x@1=1")
-		b[bytes.IndexByte(b, 1)]++ // the first byte that is 1 is the format
+		b[2]++ // the format, behind two bytes of magic; its checksum is put right, so that nothing else is wrong
+		body := b[:len(b)-4]
+		binary.LittleEndian.PutUint32(b[len(body):], crc32.Checksum(body, crc32.MakeTable(crc32.Castagnoli)))
 		p.add(Record{Value: b})
 	case "hole":
 		n, err := strconv.ParseInt(rest, 10, 64)

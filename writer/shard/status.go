@@ -7,6 +7,7 @@ import (
 	"github.com/togodb/togo/internal/chain"
 	"github.com/togodb/togo/internal/event"
 	"github.com/togodb/togo/internal/shardlog"
+	"github.com/togodb/togo/writer/dedup"
 )
 
 // Counts are running totals under one claim, for metrics.
@@ -60,6 +61,7 @@ type Status struct {
 	ParkedBytes   int64            `json:"parked_bytes"`
 	DedupBytes    int64            `json:"dedup_bytes"`
 	Tenants       int              `json:"tenants"` // with something in memory
+	Dedup         dedup.Stats      `json:"-"`
 	LostOffsets   int64            `json:"lost_offsets,omitempty"`
 	LostRanges    []shardlog.Range `json:"lost_ranges,omitempty"`
 }
@@ -84,7 +86,7 @@ func (c *Core) Status(now time.Time) Status {
 	}
 	if c.state != nil {
 		s.Position = c.state.Position()
-		s.DedupBytes = c.index.Bytes()
+		s.DedupBytes, s.Dedup = c.index.Bytes(), c.index.Stats()
 	}
 	if f := c.feed; f != nil {
 		s.Source, s.Committed, s.OldestOpen = f.source.String(), f.next, f.oldestOpen()
