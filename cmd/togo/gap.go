@@ -22,11 +22,7 @@ type gapCmd struct {
 // Run appends a gap that accepts what Kafka no longer has, and nothing else: what
 // it has is asked first.
 func (c gapCmd) Run(a *app) error {
-	cfg, err := a.config()
-	if err != nil {
-		return err
-	}
-	store, err := a.existingStore(cfg)
+	cfg, store, err := a.existing()
 	if err != nil {
 		return err
 	}

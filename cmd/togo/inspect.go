@@ -21,11 +21,7 @@ import (
 
 // view opens the configured store for reading.
 func (a *app) view() (*inspect.View, error) {
-	c, err := a.config()
-	if err != nil {
-		return nil, err
-	}
-	store, err := a.existingStore(c)
+	c, store, err := a.existing()
 	if err != nil {
 		return nil, err
 	}
@@ -257,11 +253,7 @@ type logCmd struct {
 }
 
 func (c logCmd) Run(a *app) error {
-	cfg, err := a.config()
-	if err != nil {
-		return err
-	}
-	store, err := a.existingStore(cfg)
+	cfg, store, err := a.existing()
 	if err != nil {
 		return err
 	}

@@ -100,14 +100,20 @@ func (a *app) store(c *config.Config) (objstore.Store, error) {
 	return s3store.New(a.ctx, c.Store.S3)
 }
 
-// existingStore is store for commands that only look: nothing is created.
-func (a *app) existingStore(c *config.Config) (objstore.Store, error) {
+// existing is the configuration and its store for commands that only look: nothing
+// is created.
+func (a *app) existing() (*config.Config, objstore.Store, error) {
+	c, err := a.config()
+	if err != nil {
+		return nil, nil, err
+	}
 	if c.Store.Dir != "" {
 		if _, err := os.Stat(filepath.Join(c.Store.Dir, objstore.MetaKey)); err != nil {
-			return nil, fmt.Errorf("%s holds no Togo store (name it with --dir, --config or --set store.dir=...): %w", c.Store.Dir, err)
+			return nil, nil, fmt.Errorf("%s holds no Togo store (name it with --dir, --config or --set store.dir=...): %w", c.Store.Dir, err)
 		}
 	}
-	return a.store(c)
+	store, err := a.store(c)
+	return c, store, err
 }
 
 // quiet is the log of tools that say themselves what went wrong.

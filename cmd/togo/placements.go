@@ -18,11 +18,7 @@ type placementsCmd struct {
 
 // keeper opens the placements of the configured store.
 func (a *app) keeper() (*placements.Keeper, error) {
-	c, err := a.config()
-	if err != nil {
-		return nil, err
-	}
-	store, err := a.existingStore(c)
+	c, store, err := a.existing()
 	if err != nil {
 		return nil, err
 	}

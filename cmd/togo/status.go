@@ -48,12 +48,9 @@ type storeStatus struct {
 }
 
 func (c statusCmd) Run(a *app) error {
-	cfg, err := a.config()
+	cfg, _, err := a.existing() // before Kafka is waited for
 	if err != nil {
 		return err
-	}
-	if _, err := a.existingStore(cfg); err != nil {
-		return err // before Kafka is waited for
 	}
 	// In the order of an event's way: what has left one stage is in sight of the next look.
 	ranges, routerWhy := intakeRanges(a, cfg)
