@@ -67,6 +67,9 @@ func Connect(ctx context.Context, cfg ClusterConfig, log *slog.Logger, reg prome
 		return nil, errors.New("kafka: the cluster has no id (Togo needs Kafka 3.1 or newer)")
 	}
 	c.id = meta.Cluster
+	// A connection that ends at once usually means TLS where there is none, and
+	// the client gives up on it. Here one has worked: it is a broker that stopped.
+	c.opts = append(c.opts, kgo.AlwaysRetryEOF())
 	return c, nil
 }
 
