@@ -312,6 +312,7 @@ func (p *process) await(what string, cond func() bool) {
 	for !cond() {
 		select {
 		case <-p.happened:
+		case <-time.After(20 * time.Millisecond): // what happens in the store tells nobody
 		case <-deadline:
 			p.r.t.Fatalf("%s: not within %s: %+v", what, p.r.patience, p.w.Status())
 		}
