@@ -37,14 +37,21 @@ func (a *app) toolLog(c *config.Config) *slog.Logger {
 
 // tenantFlags select a tenant's rows.
 type tenantFlags struct {
-	Tenant string    `help:"The tenant." required:"" placeholder:"T"`
-	From   timestamp `help:"First event time (RFC 3339, or 2006-01-02)." placeholder:"TIME"`
-	To     timestamp `help:"Event time after the last." placeholder:"TIME"`
+	Tenant string     `help:"The tenant." required:"" placeholder:"T"`
+	From   *timestamp `help:"First event time (RFC 3339, or 2006-01-02)." placeholder:"TIME"`
+	To     *timestamp `help:"Event time after the last." placeholder:"TIME"`
 }
 
 func (f tenantFlags) parse() (event.TenantID, inspect.Span, error) {
 	t, err := anyOwner(f.Tenant)
-	return t, inspect.Span{From: event.Timestamp(f.From), To: event.Timestamp(f.To)}, err
+	span := inspect.Always
+	if f.From != nil {
+		span.From = event.Timestamp(*f.From)
+	}
+	if f.To != nil {
+		span.To = event.Timestamp(*f.To)
+	}
+	return t, span, err
 }
 
 // anyOwner is a tenant, or the one that no event can have: the owner of records
@@ -62,7 +69,14 @@ type timestamp event.Timestamp
 func (t *timestamp) UnmarshalText(text []byte) error {
 	for _, layout := range []string{time.RFC3339Nano, time.DateTime, time.DateOnly} {
 		if at, err := time.Parse(layout, string(text)); err == nil {
-			*t = timestamp(at.UnixNano())
+			switch year := at.Year(); {
+			case year < 1678: // before what 64-bit nanoseconds hold
+				*t = timestamp(inspect.Always.From)
+			case year > 2261:
+				*t = timestamp(inspect.Always.To)
+			default:
+				*t = timestamp(at.UnixNano())
+			}
 			return nil
 		}
 	}

@@ -81,6 +81,9 @@ func (a *app) config() (*config.Config, error) {
 		return nil, fmt.Errorf("configuration:\n%w", err)
 	}
 	a.log = newLogger(c.Log)
+	for _, problem := range config.Unknown(os.Environ()) {
+		a.log.Warn("environment variable", "warning", problem)
+	}
 	return c, nil
 }
 

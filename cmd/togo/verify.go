@@ -10,7 +10,7 @@ type verifyCmd struct{}
 
 // Run exits with status 1 if any check fails.
 func (verifyCmd) Run(a *app) error {
-	cfg, err := a.config()
+	cfg, store, err := a.existing()
 	if err != nil {
 		return err
 	}
@@ -26,7 +26,7 @@ func (verifyCmd) Run(a *app) error {
 			intake = append(intake, r.IntakeRange)
 		}
 	}
-	v, err := a.view()
+	v, err := inspect.OpenDamaged(a.ctx, store, a.toolLog(cfg))
 	if err != nil {
 		return err
 	}

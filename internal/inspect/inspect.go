@@ -14,6 +14,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
 	"slices"
 	"time"
 
@@ -31,7 +32,8 @@ type View struct {
 	Table   *placements.Table
 	Shards  []*shardlog.State // by shard id
 
-	logs []*shardlog.Log // by shard id
+	logs   []*shardlog.Log // by shard id
+	damage map[event.ShardID]error
 }
 
 // ErrNoStore: there is no Togo store under the given place.
@@ -40,7 +42,22 @@ var ErrNoStore = errors.New("no Togo store here")
 // Open reads the placements and the newest state of every shard. log hears of what
 // is odd but no error, such as a damaged checkpoint.
 func Open(ctx context.Context, objects objstore.Store, log *slog.Logger) (*View, error) {
-	v := &View{Objects: objects}
+	v, err := OpenDamaged(ctx, objects, log)
+	if err != nil {
+		return nil, err
+	}
+	for id := range v.Shards {
+		if err := v.damage[event.ShardID(id)]; err != nil {
+			return nil, fmt.Errorf("shard %d: %w", id, err)
+		}
+	}
+	return v, nil
+}
+
+// OpenDamaged is Open for Verify: a shard whose log is not as it was left is in the
+// view as far as its records fold, and Verify tells what is wrong with it.
+func OpenDamaged(ctx context.Context, objects objstore.Store, log *slog.Logger) (*View, error) {
+	v := &View{Objects: objects, damage: map[event.ShardID]error{}}
 	body, err := objects.Get(ctx, objstore.MetaKey)
 	if errors.Is(err, objstore.ErrNotFound) {
 		return nil, fmt.Errorf("%s: %w (it has no %s)", objstore.Name(objects), ErrNoStore, objstore.MetaKey)
@@ -63,6 +80,10 @@ func Open(ctx context.Context, objects objstore.Store, log *slog.Logger) (*View,
 	for id := range v.Table.Shards() {
 		l := shardlog.OpenWith(objects, event.ShardID(id), shardlog.Config{Logger: log})
 		s, err := l.Load(ctx)
+		if isFinding(err) {
+			v.damage[event.ShardID(id)] = err
+			s, err = prefix(ctx, l, event.ShardID(id))
+		}
 		if err != nil {
 			return nil, fmt.Errorf("shard %d: %w", id, err)
 		}
@@ -70,6 +91,29 @@ func Open(ctx context.Context, objects objstore.Store, log *slog.Logger) (*View,
 	}
 	return v, nil
 }
+
+// prefix is the state of a damaged log, as far as its records fold.
+func prefix(ctx context.Context, l *shardlog.Log, id event.ShardID) (*shardlog.State, error) {
+	s := shardlog.NewState(id)
+	for {
+		records, err := l.ReadAfter(ctx, s.Position(), readBatch)
+		for _, r := range records {
+			if s.Apply(r.Record, r.Bytes) != nil {
+				return s, nil // s is as it was before
+			}
+		}
+		if err == nil && len(records) == readBatch {
+			continue
+		}
+		if isFinding(err) {
+			err = nil
+		}
+		return s, err
+	}
+}
+
+// readBatch bounds the records of a log that are held at a time.
+const readBatch = 256
 
 // Tenants lists every tenant that has live fragments.
 func (v *View) Tenants() []event.TenantID {
@@ -87,17 +131,21 @@ func (v *View) Tenants() []event.TenantID {
 	return out
 }
 
-// Span is a half-open range of event times; zero values stand for no bound.
+// Span is a half-open range of event times.
 type Span struct{ From, To event.Timestamp }
 
-// holds says whether t lies in the span.
+// Always is the span of all times.
+var Always = Span{From: math.MinInt64, To: math.MaxInt64}
+
+// holds says whether t lies in the span. The last time of all has none after it, so
+// that Always could not name it otherwise.
 func (s Span) holds(t event.Timestamp) bool {
-	return t >= s.From && (s.To == 0 || t < s.To)
+	return t >= s.From && (t < s.To || s.To == Always.To)
 }
 
 // overlaps says whether some time of [lo, hi] lies in the span.
 func (s Span) overlaps(lo, hi event.Timestamp) bool {
-	return hi >= s.From && (s.To == 0 || lo < s.To)
+	return hi >= s.From && (lo < s.To || s.To == Always.To)
 }
 
 // File is a live fragment and the shard that holds it.
@@ -183,22 +231,11 @@ func (v *View) Totals() shardlog.Totals {
 	return sum
 }
 
-// lastRecords is how far LastCommit looks back; claims and merges between commits
-// are few.
-const lastRecords = 32
-
-// LastCommit is the writer's clock in a shard's newest append; zero if there is none
-// among its last records.
-func (v *View) LastCommit(ctx context.Context, shard event.ShardID) (time.Time, error) {
-	head := v.Shards[shard].Position()
-	records, err := v.logs[shard].ReadAfter(ctx, max(head, lastRecords)-lastRecords, lastRecords)
-	if err != nil {
-		return time.Time{}, fmt.Errorf("shard %s: %w", shard, err)
+// LastCommit is the writer's clock in a shard's newest append; zero if there is none.
+func (v *View) LastCommit(shard event.ShardID) time.Time {
+	ms := v.Shards[shard].LastAppendMS()
+	if ms == 0 {
+		return time.Time{}
 	}
-	for _, r := range slices.Backward(records) {
-		if r.Record.Kind == shardlog.KindAppend {
-			return time.UnixMilli(r.Record.TimeMS), nil
-		}
-	}
-	return time.Time{}, nil
+	return time.UnixMilli(ms)
 }
