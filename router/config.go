@@ -20,7 +20,7 @@ type Config struct {
 	// SessionTimeout is Kafka's: a router that is killed holds its partitions for so long.
 	SessionTimeout time.Duration `yaml:"session_timeout" doc:"How long a router may be silent before its group gives its partitions to others; one that was killed holds them for so long."`
 	StopTimeout    time.Duration `yaml:"stop_timeout" doc:"How long a stop waits for acknowledgements."`
-	Compression    string        `yaml:"compression" doc:"Of the shard topic: none, lz4, zstd, snappy or gzip. lz4 costs half the CPU of zstd; take zstd where the network or the brokers' disks are dear."`
+	Compression    string        `yaml:"compression" doc:"Of the shard topic: none, lz4, zstd, snappy or gzip. CPU an event in one run, on the producing side, 100 events a record: snappy 0.24 us, lz4 0.40, zstd 0.55, none 1.0 (with an in-process broker, which copies the larger records). Take zstd where the network or the brokers' disks are dear."`
 }
 
 // DefaultConfig returns the defaults.

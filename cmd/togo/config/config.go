@@ -1,8 +1,9 @@
 // Package config is the configuration of the program: one tree of settings with
 // defaults. A YAML file (strict keys, ${VAR} from the environment) lies over the
 // defaults, environment variables (TOGO_STORE_DIR for store.dir) over the file,
-// and --set PATH=VALUE over both. Document writes the whole tree with the
-// meaning of each setting.
+// and --set PATH=VALUE over both. Lists and maps are set whole: the last source that
+// has one replaces it. Document writes the whole tree with the meaning of each
+// setting. No error and no document tells a secret.
 package config
 
 import (

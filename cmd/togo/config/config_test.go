@@ -3,10 +3,12 @@ package config
 import (
 	"os"
 	"path/filepath"
+	"reflect"
 	"regexp"
 	"strings"
 	"testing"
 	"time"
+	"unicode"
 
 	"github.com/togodb/togo/internal/kafka"
 )
@@ -85,6 +87,8 @@ func TestMistakesAreNamedWithTheirPlace(t *testing.T) {
 		"override":          {overrides: []string{"writer.flush_agee=1s"}, want: `no setting "writer.flush_agee"`},
 		"override's form":   {overrides: []string{"writer.flush_age"}, want: "PATH=VALUE"},
 		"override's value":  {overrides: []string{"writer.max_open=x"}, want: "setting writer.max_open"},
+		"unset in a list":   {text: "kafka:\n  main:\n    brokers:\n      - ${A}\n", want: "line 4: the environment variable A is not set"},
+		"no end":            {text: "store: {dir: ${A\n", want: "line 1: ${ without an end"},
 		"override of group": {overrides: []string{"writer=x"}, want: `no setting "writer"`},
 		"environment":       {vars: map[string]string{"TOGO_WRITER_MAX_OPEN": "x"}, want: "TOGO_WRITER_MAX_OPEN"},
 	} {
@@ -105,6 +109,140 @@ func TestVariables(t *testing.T) {
 		t.Errorf("got %+v", c.Store.S3)
 	}
 }
+
+// TestVariablesStandForTheirText: whatever is in a quoted variable, the setting is that.
+func TestVariablesStandForTheirText(t *testing.T) {
+	for _, v := range []string{
+		"plain", "", " spaces ", `a"b`, "it's", `back\slash`, "#no comment", "x #y", "a: b", "- a", "*a", "&a", "!a", "{a}", "[a", "null", "012", "${A}", "two\nlines", "tab\there", "ü€\x01\u2028",
+	} {
+		for _, quote := range []string{`"`, `'`} {
+			if quote == `'` && strings.ContainsFunc(v, unicode.IsControl) {
+				continue // single quotes have no escapes
+			}
+			c := load(t, "log:\n  level: info # don't read ${NOTHING}, \"or ${THAT}\n  # nor ${THIS}\nstore: {s3: {bucket: "+quote+"<${V}>"+quote+", secret_access_key: "+quote+"${V}"+quote+"}}\n",
+				nil, env(map[string]string{"V": v}))
+			if c.Store.S3.SecretAccessKey != v || c.Store.S3.Bucket != "<"+v+">" {
+				t.Errorf("%s%q%s became %q and %q", quote, v, quote, c.Store.S3.SecretAccessKey, c.Store.S3.Bucket)
+			}
+		}
+	}
+	for text, v := range map[string]string{
+		"store: {dir: ${V}}":                         "x #y",
+		"store: {dir: ${V}} ":                        "#y",
+		"store: {dir: ${V} }":                        "two\nlines",
+		"store: {dir: '${V}'}":                       "two\nlines",
+		"store: {dir: it's}\nlog: {level: \"${V}\"}": "\xff",
+	} {
+		if _, err := Load(file(t, text), nil, env(map[string]string{"V": v})); err == nil || !strings.Contains(err.Error(), "variable V") {
+			t.Errorf("%q with %q: %v", text, v, err)
+		}
+	}
+	// Without quotes a variable is YAML: a number, a list.
+	c := load(t, "writer: {max_open: ${N}, shards: ${L}}\nstore: {dir: it's, s3: {prefix: 'it''s ${P}'}}\n", nil,
+		env(map[string]string{"N": "7", "L": "[1, 2]", "P": "p"}))
+	if c.Writer.MaxOpen != 7 || len(c.Writer.Shards) != 2 || c.Store.Dir != "it's" || c.Store.S3.Prefix != "it's p" {
+		t.Errorf("got %+v, %+v", c.Writer, c.Store)
+	}
+}
+
+// TestErrorsTellNoSecret: neither the mistake's own nor a neighbour's.
+func TestErrorsTellNoSecret(t *testing.T) {
+	vars := env(map[string]string{"S": "hush"})
+	for _, text := range []string{
+		"kafka:\n  main:\n    sasl:\n      password: ${S}\n      passwrd: x\n",
+		"kafka:\n  main:\n    sasl:\n      password: ${S}\n      username: [1\n",
+		"store: {s3: {secret_access_key: ${S}, secret_access_key: b}}\n",
+		"http: {tokens: [hush]}\n",
+		"store: {s3: {secret_access_key: [hush]}}\n",
+	} {
+		_, err := Load(file(t, text), nil, vars)
+		if err == nil || strings.Contains(err.Error(), "hush") || !strings.Contains(err.Error(), "[") {
+			t.Errorf("%s\ngives %v", text, err)
+		}
+	}
+	for _, set := range []string{"http.tokens=[hush]", "kafka={main: {sasl: {password: hush, x: 1}}}", "kafka={main: {sasl: {password: [hush]}}}"} {
+		name, value, _ := strings.Cut(set, "=")
+		for _, err := range []error{
+			second(Load("", []string{set}, noEnv)),
+			second(Load("", nil, env(map[string]string{envName(name): value}))),
+		} {
+			if err == nil || strings.Contains(err.Error(), "hush") || !strings.Contains(err.Error(), name) {
+				t.Errorf("%s gives %v", set, err)
+			}
+		}
+	}
+}
+
+func second[T any](_ T, err error) error { return err }
+
+// TestListsAndMapsAreSetWhole: of several sources the last one counts, and nothing of those before it.
+func TestListsAndMapsAreSetWhole(t *testing.T) {
+	text := "kafka: {a: {brokers: [\"a:1\"]}}\nwriter: {shards: [1, 2, 3]}\nhttp: {tokens: {x: acme}}\n"
+	vars := env(map[string]string{"TOGO_KAFKA": `{b: {brokers: ["b:1"]}}`, "TOGO_WRITER_SHARDS": "[4]", "TOGO_HTTP_TOKENS": "{y: globex}"})
+	for name, tc := range map[string]struct {
+		set             []string
+		lookup          func(string) (string, bool)
+		cluster, tenant string
+		shards          int
+	}{
+		"file":        {nil, noEnv, "a", "x", 3},
+		"environment": {nil, vars, "b", "y", 1},
+		"--set":       {[]string{`kafka={c: {brokers: ["c:1"]}}`, "writer.shards=[]", "http.tokens={z: initech}"}, vars, "c", "z", 0},
+	} {
+		c := load(t, text, tc.set, tc.lookup)
+		if len(c.Kafka) != 1 || len(c.Kafka[tc.cluster].Brokers) != 1 || len(c.Writer.Shards) != tc.shards || len(c.HTTP.Tokens) != 1 || c.HTTP.Tokens[tc.tenant] == "" {
+			t.Errorf("%s: %+v, %v, %v", name, c.Kafka, c.Writer.Shards, c.HTTP.Tokens)
+		}
+	}
+}
+
+func TestVariablesThatSetNothing(t *testing.T) {
+	got := strings.Join(Unknown([]string{
+		"PATH=/bin", "TOGO_WRITER_FLUSH_AGE=1s", "TOGO_KAFKA={}", "TOGO_CONFIG=x", "TOGO_DIR=x", "TOGO_TEST_DATA=x", "TOGO_VERSITYGW=x", "TOGO_PYARROW=x",
+		"TOGO_PORT=tcp://10.0.0.1:8080", "TOGO_SERVICE_HOST=10.0.0.1", "TOGO_WRITER_SERVICE_PORT_HTTP=80", "TOGO_WRITER_PORT_8080_TCP_ADDR=10.0.0.1", // a Kubernetes service
+		"TOGO_WRITER_FLUSHAGE=secret", "TOGO_KAFKA_MAIN_SASL_PASSWORD=secret", "TOGO_NONSENSE=secret", "TOGO_STORE=secret",
+	}), "\n")
+	want := `TOGO_KAFKA_MAIN_SASL_PASSWORD is no setting; kafka is set whole, as YAML, by TOGO_KAFKA
+TOGO_NONSENSE is no setting
+TOGO_STORE is no setting
+TOGO_WRITER_FLUSHAGE is no setting; is TOGO_WRITER_FLUSH_AGE meant?`
+	if got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}
+
+// TestSecretsHaveTheirTag: what is named like a secret is treated as one, at any depth.
+func TestSecretsHaveTheirTag(t *testing.T) {
+	found := 0
+	var walk func(reflect.Type, string)
+	walk = func(typ reflect.Type, path string) {
+		switch typ.Kind() {
+		case reflect.Map, reflect.Slice, reflect.Pointer:
+			walk(typ.Elem(), path)
+		case reflect.Struct:
+			for i := range typ.NumField() {
+				f := typ.Field(i)
+				name, _, _ := strings.Cut(f.Tag.Get("yaml"), ",")
+				if name == "" || name == "-" {
+					continue
+				}
+				if secretName.MatchString(name) {
+					found++
+					if f.Tag.Get("secret") != "true" {
+						t.Errorf("%s.%s is not tagged as a secret", path, name)
+					}
+				}
+				walk(f.Type, path+"."+name)
+			}
+		}
+	}
+	walk(reflect.TypeFor[Config](), "")
+	if found < 7 {
+		t.Errorf("found %d secrets", found)
+	}
+}
+
+var secretName = regexp.MustCompile(`^(.*password|.*secret.*|tokens?|.*_token)$`)
 
 func TestBytesHaveUnits(t *testing.T) {
 	for text, want := range map[string]int64{"0": 0, "7": 7, "1_000": 1000, "64MiB": 64 << 20, "5 GB": 5e9, "3kb": 3000, "2TiB": 2 << 40} {
@@ -176,6 +314,17 @@ func TestUnsafeSettingsAreRefused(t *testing.T) {
 		"small tenants go first":  {[]string{"writer.small_tenant_age=1s"}, "small_tenant_age"},
 		"quota":                   {[]string{"writer.dedup_quota=2"}, "dedup_quota"},
 		"shard twice":             {[]string{"writer.shards=[1, 1]"}, "twice"},
+		"negative bytes":          {[]string{"writer.flush_bytes=-1"}, "flush_bytes"},
+		"negative budget":         {[]string{"writer.memory_budget=-1MiB"}, "memory_bytes"},
+		"negative dedup budget":   {[]string{"writer.dedup_budget=-1"}, "dedup_bytes"},
+		"negative small tenants":  {[]string{"writer.small_tenant_bytes=-1"}, "small_tenant_bytes"},
+		"negative fetch":          {[]string{"writer.fetch_bytes=-5"}, "fetch_bytes"},
+		"negative open":           {[]string{"writer.max_open=-1"}, "max_open"},
+		"negative router bytes":   {[]string{"router.max_bytes=-1"}, "max_bytes"},
+		"negative linger":         {[]string{"router.linger=-1ms"}, "linger"},
+		"negative body":           {[]string{"intake.http.max_body_bytes=-1"}, "max_body_bytes"},
+		"negative shard":          {[]string{"writer.shards=[-1]"}, "negative"},
+		"attempts":                {[]string{"store.dir=", "store.s3.bucket=b", "store.s3.max_attempts=99"}, "attempts"},
 		"columns":                 {[]string{"writer.max_columns=0"}, "max_columns"},
 		"router's group":          {[]string{"router.group="}, "group"},
 		"compression":             {[]string{"router.compression=brotli"}, "compression"},
@@ -243,9 +392,61 @@ func TestTheDocsConfigurationsAreValid(t *testing.T) {
 	}
 }
 
+var (
+	settingInDocs = regexp.MustCompile("`((?:log|http|store|intake|shard_topic|placements|router|writer)\\.[a-z0-9_.]+)(?:=[^`]*)?`")
+	metricInDocs  = regexp.MustCompile(`togo_[a-z_]+`)
+)
+
+// TestTheDocsNameWhatThereIs: settings and metrics.
+func TestTheDocsNameWhatThereIs(t *testing.T) {
+	known := map[string]bool{}
+	for _, s := range settings(Default()) {
+		known[s.path] = true
+	}
+	var code strings.Builder
+	sources, err := filepath.Glob("../../../*/metrics.go")
+	more, err2 := filepath.Glob("../../../*/*/metrics.go")
+	if err != nil || err2 != nil || len(sources)+len(more) < 6 {
+		t.Fatalf("%d files, %v, %v", len(sources)+len(more), err, err2)
+	}
+	for _, path := range append(sources, more...) {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		code.Write(text)
+	}
+	metrics := code.String()
+	pages, _ := filepath.Glob("../../../docs/*.md")
+	names := 0
+	for _, page := range append(pages, "../../../README.md") {
+		text, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range settingInDocs.FindAllStringSubmatch(string(text), -1) {
+			names++
+			if !known[m[1]] {
+				t.Errorf("%s: there is no setting %s", page, m[1])
+			}
+		}
+		for _, name := range metricInDocs.FindAllString(string(text), -1) {
+			names++
+			short := strings.TrimSuffix(strings.TrimPrefix(name, "togo_writer_"), "_total") // its metrics.go adds both
+			if !strings.Contains(metrics, `"`+name+`"`) && (short == name || !strings.Contains(metrics, `("`+short+`"`)) {
+				t.Errorf("%s: there is no metric %s", page, name)
+			}
+		}
+	}
+	if names < 30 {
+		t.Errorf("found %d names", names)
+	}
+}
+
 func FuzzLoad(f *testing.F) {
 	f.Add(Document(Default()))
 	f.Add("writer: {flush_bytes: 64MiB}")
+	f.Add("store: {dir: \"${\"}  # '${A}'\n'it''s': \"\\\"${B\"")
 	f.Add("intake: {topics: [{cluster: main, name: x, mapping: {format: json, tenant: [{fixed: a}]}}]}")
 	f.Fuzz(func(t *testing.T, text string) {
 		c := Default()

@@ -2,9 +2,9 @@ package config
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"reflect"
-	"regexp"
 	"strings"
 	"time"
 
@@ -66,6 +66,9 @@ func set(v any, path, text string) error {
 			return nil
 		}
 		if err := decode([]byte(text), s.value.Addr().Interface()); err != nil {
+			if s.secret || s.value.Kind() == reflect.Map { // of clusters, with their passwords
+				text = hidden
+			}
 			return fmt.Errorf("setting %s: %q: %w", path, text, err)
 		}
 		return nil
@@ -85,31 +88,26 @@ func decode(text []byte, v any) error {
 	if len(bytes.TrimSpace(text)) == 0 {
 		return nil
 	}
-	return locate(text, d.Decode(v))
+	return locate(text, withoutSource(d.Decode(v)))
 }
 
-var varPattern = regexp.MustCompile(`\$\{([^}]*)\}`)
-
-// expand replaces ${NAME} outside of comment lines; a variable that is not set is
-// an error, so that a missing secret never becomes an empty one.
-func expand(text string, lookup func(string) (string, bool)) (string, error) {
-	lines := strings.Split(text, "\n")
-	var err error
-	for i, line := range lines {
-		if strings.HasPrefix(strings.TrimSpace(line), "#") {
-			continue
-		}
-		lines[i] = varPattern.ReplaceAllStringFunc(line, func(m string) string {
-			name := m[2 : len(m)-1]
-			v, ok := lookup(name)
-			if !ok && err == nil {
-				err = fmt.Errorf("line %d: the environment variable %s is not set", i+1, name)
-			}
-			return v
-		})
+// withoutSource leaves the lines around the mistake out of an error: they may hold a
+// secret. Line, column and key stay.
+func withoutSource(err error) error {
+	var positioned yaml.Error
+	if !errors.As(err, &positioned) {
+		return err
 	}
-	return strings.Join(lines, "\n"), err
+	return sourceless{err, strings.TrimSpace(yaml.FormatError(err, false, false))}
 }
+
+type sourceless struct {
+	error
+	text string
+}
+
+func (e sourceless) Error() string { return e.text }
+func (e sourceless) Unwrap() error { return e.error }
 
 // Document writes every setting with its value as YAML, its meaning and its
 // environment variable as comments; secrets are left out.
