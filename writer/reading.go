@@ -40,6 +40,9 @@ func (d *reading) subscribe(r *runner) {
 	defer d.mu.Unlock()
 	d.subs[int32(r.shard)] = &sub{r: r}
 	d.announce(r)
+	if d.wake != nil {
+		d.wake() // its partition may be newer than what is known of the topic, and nothing else may come
+	}
 }
 
 // announce needs mu.

@@ -22,6 +22,7 @@ type runner struct {
 	store *shardlog.Log
 	log   *slog.Logger
 	reads chan struct{} // a token for each read of identities at a time
+	lags  func(context.Context, *shardlog.State) bool
 
 	mu       sync.Mutex // guards what follows
 	mail     []shard.Input
@@ -51,6 +52,7 @@ func newRunner(w *Writer, id event.ShardID, shards int) *runner {
 		reads: make(chan struct{}, w.cfg.ReadConcurrency),
 		wake:  make(chan struct{}, 1),
 	}
+	r.lags = r.lagsInKafka
 	r.say("claiming", nil)
 	return r
 }
@@ -185,29 +187,45 @@ const maxReclaimDoublings = 10
 // mayReclaim waits until the shard may be claimed again: it was released, or it
 // lags and its owner's log rests. Claims that follow each other wait longer and longer, so that two
 // processes with the same configuration do not take it from each other all the time.
+//
+// The log is looked at several times while it rests: if looks were as far apart as the
+// wait, a dead owner would be noticed after up to twice as long.
 func (r *runner) mayReclaim(stop context.Context, attempt int) bool {
 	wait := r.w.cfg.ReclaimAfter << min(attempt-1, maxReclaimDoublings)
+	look := min(wait/8, maxReclaimLook)
+	var state *shardlog.State
 	var seen shardlog.Head
+	var rests time.Time // when the head was first seen, and a while that differs between processes
 	for stop.Err() == nil {
-		state, err := r.store.Load(stop)
+		var err error
+		if state == nil {
+			state, err = r.store.Load(stop)
+		} else {
+			_, err = r.store.Follow(stop, state)
+		}
 		switch {
 		case err != nil:
 			r.log.Warn("can't read the shard log", "error", err)
+			state = nil
 		case state.Owner() == nil:
 			return true
-		case state.Head() == seen && r.lags(stop, state):
-			return true
-		default:
-			seen = state.Head()
+		case state.Head() != seen:
+			seen, rests = state.Head(), time.Now().Add(rand.N(wait/4+1))
 			r.say(string(shard.Fenced), fmt.Errorf("owned by %s (epoch %d)", state.Owner().Owner, state.Epoch()))
+		case time.Since(rests) >= wait && r.lags(stop, state):
+			return true
 		}
-		sleep(stop, wait/2+time.Duration(rand.Int64N(int64(wait))))
+		sleep(stop, look+rand.N(look+1))
 	}
 	return false
 }
 
-// lags says whether the shard's partition holds what its log has not.
-func (r *runner) lags(ctx context.Context, state *shardlog.State) bool {
+// maxReclaimLook bounds the time between two looks at a log whose owner may be
+// dead: each costs one request.
+const maxReclaimLook = 5 * time.Second
+
+// lagsInKafka says whether the shard's partition holds what its log has not.
+func (r *runner) lagsInKafka(ctx context.Context, state *shardlog.State) bool {
 	r.mu.Lock()
 	topic := r.topic
 	r.mu.Unlock()

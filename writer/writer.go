@@ -66,6 +66,7 @@ type Writer struct {
 	group   *group
 
 	topicWatch time.Duration // of an idle topic, between looks whether it is still the same; 0: kafka's default
+	shardWatch time.Duration // between looks for new shards, of a writer that owns all
 	lossWatch  time.Duration // between looks for the record by which an operator accepts a loss
 	published  func()        // tests hear of each new snapshot; set before Run
 
@@ -92,6 +93,7 @@ func New(cfg Config, d Deps) (*Writer, error) {
 		logMetrics:  shardlog.NewMetrics(d.Registerer),
 		encoders:    make(chan struct{}, runtime.GOMAXPROCS(0)),
 		uploads:     make(chan struct{}, cfg.UploadConcurrency),
+		shardWatch:  5 * time.Second,
 		lossWatch:   5 * time.Second,
 	}
 	w.reading = newReading(w)
@@ -103,9 +105,6 @@ func New(cfg Config, d Deps) (*Writer, error) {
 	}
 	return w, nil
 }
-
-// shardsEvery is how often a writer that owns all shards looks for new ones.
-const shardsEvery = 5 * time.Second
 
 // Run claims the shards and works until ctx ends; then it commits what it holds
 // and releases the shards, within StopTimeout.
@@ -127,7 +126,7 @@ func (w *Writer) run(stop, hard context.Context) error {
 	helpers.Go(func() { w.reading.run(helperCtx) })
 	helpers.Go(func() { w.group.run(helperCtx) })
 
-	tick := time.NewTicker(shardsEvery)
+	tick := time.NewTicker(w.shardWatch)
 	defer tick.Stop()
 	err := w.startShards(&shards, stop, hard)
 	for err == nil && stop.Err() == nil {

@@ -82,7 +82,8 @@ type Core struct {
 	intakeNumbers map[event.Source]int32
 
 	bufferBytes, parkedBytes, flightBytes int64
-	parkedCount                           int
+	parkedCount, parkedItems              int
+	slots                                 int // files that the buffers will become
 	paused                                bool
 	checkpointing                         bool
 
@@ -241,7 +242,7 @@ func (c *Core) reset() {
 	c.backlog, c.wanted, c.flight, c.commit, c.loss = nil, 0, nil, nil, nil
 	c.tenants, c.buffers, c.waiting = map[event.TenantID]*tenant{}, nil, nil
 	c.intakes, c.intakeNumbers = nil, map[event.Source]int32{}
-	c.bufferBytes, c.parkedBytes, c.flightBytes, c.parkedCount = 0, 0, 0, 0
+	c.bufferBytes, c.parkedBytes, c.flightBytes, c.parkedCount, c.parkedItems, c.slots = 0, 0, 0, 0, 0, 0
 	c.paused, c.checkpointing = false, false
 	c.judging = judgement{}
 	if c.ending != release {
@@ -294,7 +295,8 @@ func (c *Core) pace() {
 		c.paused = true
 		c.emit(Pause{})
 	case c.paused && c.wanted == 0 && c.ending == goOn && len(c.backlog) == 0 &&
-		c.memory() < cfg.MemoryBytes/4*3 && c.parkedBytes <= cfg.ParkedBytes/4*3 && c.parkedCount < maxParked:
+		c.memory() < cfg.MemoryBytes/4*3 && c.parkedBytes <= cfg.ParkedBytes/4*3 && c.parkedCount < maxParked &&
+		c.slots+c.parkedItems < maxFiles/4*3:
 		c.paused = false
 		c.emit(Resume{})
 	}

@@ -92,6 +92,9 @@ func (c *Core) choose() bool {
 	if c.bufferBytes >= cfg.MemoryBytes/2 || c.full() {
 		taken = c.takeLargest(cfg.MemoryBytes/4) || taken
 	}
+	if c.slots >= maxFiles/2 {
+		taken = c.takeIf(func(*buffer) bool { return true }) || taken
+	}
 	for n := len(c.buffers)/8 + 1; c.tooManyOpen(); {
 		if !c.takeOldest(n) {
 			break // the rest is parked, and bounded too
@@ -262,6 +265,7 @@ func (c *Core) takenIDs() (n int) {
 // board takes a buffer into the flight.
 func (c *Core) board(f *flight, b *buffer, intake *shardlog.IntakeSet) {
 	f.memory += b.memory
+	c.slots -= len(b.rows)
 	if b.born.Before(f.oldest) {
 		f.oldest = b.born
 	}

@@ -90,10 +90,11 @@ func (c *Core) Status(now time.Time) Status {
 	}
 	if f := c.feed; f != nil {
 		s.Source, s.Committed, s.OldestOpen = f.source.String(), f.next, f.oldestOpen()
+		s.OpenOffsets, s.LogEnd = len(f.entries)+int(shardlog.CountRanges(f.unread)), f.end
 		if c.flight != nil {
 			s.OldestOpen = min(s.OldestOpen, firstClosed(f, c.flight))
+			s.OpenOffsets += int(c.flight.cut.progress.Records)
 		}
-		s.OpenOffsets, s.LogEnd = len(f.entries)+int(shardlog.CountRanges(f.unread)), f.end
 		s.Lag = max(0, f.end-s.OldestOpen)
 	}
 	if !c.lastCommit.IsZero() {

@@ -24,12 +24,19 @@ func (c *Core) batch(b Batch) {
 
 // full says that no more may be taken in before something has left.
 func (c *Core) full() bool {
-	return c.memory() >= c.p.Config.MemoryBytes || c.parkedBytes >= c.p.Config.ParkedBytes || c.parkedCount >= maxParked
+	return c.memory() >= c.p.Config.MemoryBytes || c.parkedBytes >= c.p.Config.ParkedBytes || c.parkedCount >= maxParked ||
+		c.slots+c.parkedItems >= maxFiles
 }
 
 // maxParked bounds the parked records, each of which may be an open range of its
 // own that no flush can close (shardlog.MaxOpenRanges bounds them all).
 const maxParked = 16_384
+
+// maxFiles bounds the files that the buffers will become, each item of a parked record
+// taken for one: a commit names each of its files, in some hundred bytes, and its record
+// may have shardlog.MaxRecordBytes. Events spread over many hours and tenants come to it long
+// before they fill the memory.
+const maxFiles = 40_000
 
 func (c *Core) memory() int64 { return c.bufferBytes + c.parkedBytes + c.flightBytes }
 
@@ -163,6 +170,7 @@ func (c *Core) admit(r *Record) {
 	c.prefetch(&p.judgement)
 	c.parkedBytes += p.bytes
 	c.parkedCount++
+	c.parkedItems += len(p.env.Items)
 	c.counts.Parked++
 	if t.parked = append(t.parked, p); len(t.parked) == 1 {
 		c.waiting = append(c.waiting, t)
@@ -178,8 +186,9 @@ func (c *Core) settle(t *tenant, j *judgement, offset int64, owned bool) {
 		c.buffers = append(c.buffers, b)
 		c.bufferBytes += b.memory
 	}
-	before := b.memory
+	before, files := b.memory, len(b.rows)
 	c.accept(j, b, owned)
+	c.slots += len(b.rows) - files
 	c.feed.assign(offset, b)
 	c.bufferBytes += b.memory - before
 }
@@ -193,6 +202,7 @@ func (c *Core) unpark() {
 			p := t.parked[n]
 			c.parkedBytes -= p.bytes
 			c.parkedCount--
+			c.parkedItems -= len(p.env.Items)
 			c.settle(t, &p.judgement, p.offset, true)
 			// Its rows point into its bytes.
 			t.buffer.memory += p.bytes - bufferBytes
