@@ -98,7 +98,11 @@ func (c *Cluster) Recreate(name string, partitions int32, configs map[string]str
 // Produce writes records, each to the partition that it names.
 func (c *Cluster) Produce(records ...*kafka.Record) {
 	c.t.Helper()
-	cl := c.raw()
+	batch := 1_000_012 // kgo's default
+	for _, r := range records {
+		batch = max(batch, len(r.Value)+1000) // what is too large, the topic says
+	}
+	cl := c.raw(kgo.ProducerBatchMaxBytes(int32(batch)))
 	defer cl.Close()
 	if err := cl.ProduceSync(context.Background(), records...).FirstErr(); err != nil {
 		c.t.Fatalf("produce: %v", err)
