@@ -1,7 +1,6 @@
 package router
 
 import (
-	"fmt"
 	"strconv"
 
 	"github.com/togodb/togo/internal/event"
@@ -25,17 +24,4 @@ func ShardTopicConfigs(intakeMaxMessageBytes int, replicated bool) map[string]st
 		configs["min.insync.replicas"] = "2"
 	}
 	return configs
-}
-
-// CheckSizes warns if the shard topic does not take what an intake topic may hold. Kafka's
-// limit is of compressed batches, so that even with it a record that was compressed
-// well may be too large; such a record becomes a dead letter.
-func CheckSizes(intake, shards kafka.TopicInfo) (warnings []string) {
-	need := intake.MaxMessageBytes() + EnvelopeOverheadBytes
-	if has := shards.MaxMessageBytes(); has < need {
-		warnings = append(warnings, fmt.Sprintf(
-			"topic %s: max.message.bytes is %d, but topic %s may hold records that need %d; those become dead letters (too_large)",
-			shards.Name, has, intake.Name, need))
-	}
-	return warnings
 }

@@ -78,11 +78,3 @@ func (m *Meter) PerEvent(events int) {
 	m.b.ReportMetric(float64(m.allocs)/n, "allocs/event")
 	m.b.ReportMetric(float64(m.bytes)/n, "B/event")
 }
-
-// CPU is the CPU time so far of what was measured.
-func (m *Meter) CPU() time.Duration {
-	if m.running {
-		return m.cpu + Time() - m.cpuAt
-	}
-	return m.cpu
-}

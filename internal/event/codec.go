@@ -168,9 +168,6 @@ func (b *Builder) Reset(tenant TenantID) {
 	*b = Builder{tenant: tenant, sources: b.sources[:0], table: b.table[:0], items: b.items[:0], last: previous{source: -1}}
 }
 
-// Tenant is the owner of the items.
-func (b *Builder) Tenant() TenantID { return b.tenant }
-
 // Len is the number of items.
 func (b *Builder) Len() int { return b.count }
 

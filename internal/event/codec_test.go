@@ -211,7 +211,7 @@ func TestBuilderIsBounded(t *testing.T) {
 	if err := DecodeEnvelope(golden(t), &e); err != nil || cap(e.Items) > keepItems {
 		t.Fatal(err, cap(e.Items))
 	}
-	if b.Reset("b"); b.Len() != 0 || b.Tenant() != "b" {
+	if b.Reset("b"); b.Len() != 0 || b.tenant != "b" {
 		t.Fatal("reset")
 	}
 }

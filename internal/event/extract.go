@@ -97,16 +97,6 @@ func Compile(m Mapping, limits Limits) (*Extractor, error) {
 	return x, nil
 }
 
-// Clone returns an extractor of the same mapping for another goroutine.
-func (x *Extractor) Clone() *Extractor {
-	y := *x
-	y.paths = x.paths.Clone()
-	y.values = make([]jsonscan.Value, len(x.values))
-	y.tenants = make(map[string]TenantID)
-	y.scratch, y.ids = nil, idBuffer{}
-	return &y
-}
-
 // Extract fills item with a KindEvent, or a KindDead with Reason and Detail, and tenant
 // with its owner (Unroutable for a dead letter without a usable tenant). Item's bytes
 // alias the record's or are never written again.

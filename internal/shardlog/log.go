@@ -78,12 +78,8 @@ type Log struct {
 	log   *slog.Logger
 }
 
-// Open names the log of a shard in a store; it does no I/O.
-func Open(store objstore.Store, shard event.ShardID) *Log {
-	return OpenWith(store, shard, Config{})
-}
-
-// OpenWith is Open with settings, which must be valid.
+// OpenWith names the log of a shard in a store; it does no I/O. The settings must be
+// valid.
 func OpenWith(store objstore.Store, shard event.ShardID, cfg Config) *Log {
 	if err := cfg.Validate(); err != nil {
 		panic(err)

@@ -64,7 +64,6 @@ type writer struct {
 	gen     Generation
 	batch   int
 	stopped *Stop
-	history []string
 }
 
 var start = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)

@@ -118,7 +118,8 @@ func compare(doc []byte) error {
 func compareFound(path []string, found Value, root map[string]any) error {
 	var want any = root
 	for _, key := range path {
-		inner, ok := want.(map[string]any)
+		inner, _ := want.(map[string]any) // of anything else: nil, which holds nothing
+		var ok bool
 		if want, ok = inner[key]; !ok {
 			if found.Kind != 0 {
 				return fmt.Errorf("path %q found, but is not there", path)

@@ -53,9 +53,6 @@ func (n *node) child(key string) *node {
 	return c
 }
 
-// Clone returns a reader of the same paths for another goroutine.
-func (p *Paths) Clone() *Paths { return &Paths{root: p.root, paths: p.paths} }
-
 // Find reads doc. The value of path i is found at values[i]; values must be as long as
 // the list of paths was. After an error all values are empty.
 func (p *Paths) Find(doc []byte, values []Value) error {
