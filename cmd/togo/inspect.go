@@ -17,6 +17,7 @@ import (
 	"github.com/togodb/togo/internal/fragment"
 	"github.com/togodb/togo/internal/inspect"
 	"github.com/togodb/togo/internal/shardlog"
+	"github.com/togodb/togo/placements"
 )
 
 // view opens the configured store for reading.
@@ -254,7 +255,12 @@ func (c whereCmd) Run(a *app) error {
 		return err
 	}
 	fmt.Fprintln(a.out, "\nplacements:")
-	for _, p := range v.Table.Timeline(tenants[0]) {
+	line := v.Table.Timeline(tenants[0])
+	if len(line) == 0 {
+		shards := placements.Shards(v.Table.ShardsOf(tenants[0], inspect.Always.From, v.Table.Horizon()))
+		fmt.Fprintf(a.out, "  by the default rule: shards %s\n", shards)
+	}
+	for _, p := range line {
 		fmt.Fprintf(a.out, "  from %s: shards %s\n", p.From, p.Shards)
 	}
 	return nil

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/alecthomas/kong"
 	"github.com/prometheus/client_golang/prometheus"
@@ -186,5 +187,63 @@ func TestPartsEndInReverseOrder(t *testing.T) {
 	cancel()
 	if err := newProcess(config.Default(), objstore.NewMemory(), quiet).wait(ctx); err != nil {
 		t.Errorf("asked to end: %v", err)
+	}
+}
+
+// TestSyncTakesWhatIsConfigured: the rule for unknown tenants and mappings reach the
+// store when an operator says so, for records from the horizon on, and once.
+func TestSyncTakesWhatIsConfigured(t *testing.T) {
+	dir := t.TempDir()
+	store, err := objstore.OpenDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := newProcess(config.Default(), store, quiet)
+	p.cfg.Store.Dir = dir
+	if err := p.openStore(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := p.openPlacements(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	p.stop()
+	sync := func(set ...string) string {
+		var out strings.Builder
+		a := &app{cli: &cli{Set: append([]string{"store.dir=" + dir}, set...)}, out: &out, log: quiet, ctx: t.Context()}
+		if err := (placementsSyncCmd{}).Run(a); err != nil {
+			t.Fatal(err)
+		}
+		return out.String()
+	}
+	if got := sync(); !strings.Contains(got, "already") {
+		t.Errorf("nothing differs, and it says %q", got)
+	}
+	mapping := `intake.topics=[{cluster: main, name: events, mapping: {format: json, tenant: [{field: org}]}}]`
+	got := sync("placements.unknown_tenants=deny", mapping)
+	if !strings.Contains(got, "rule for unknown tenants") || !strings.Contains(got, "mapping of topic events") || !strings.Contains(got, "version") {
+		t.Errorf("got %q", got)
+	}
+	if got := sync("placements.unknown_tenants=deny", mapping); !strings.Contains(got, "already") {
+		t.Errorf("a second time it says %q", got)
+	}
+	v, err := inspect.Open(t.Context(), store, quiet)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if m, ok := v.Table.NewestMapping("events"); !ok || m.Tenant[0].Field != "org" {
+		t.Errorf("mapping %+v, %t", m, ok)
+	}
+	at := max(v.Table.Horizon(), event.Timestamp(time.Now().UnixNano()))
+	a := &app{cli: &cli{Set: []string{"store.dir=" + dir}}, log: quiet, ctx: t.Context()}
+	k, err := a.keeper()
+	if err != nil {
+		t.Fatal(err)
+	}
+	table, err := k.Extend(t.Context(), at)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := table.Admits("nobody", at); got.String() != "refused" {
+		t.Errorf("behind the change: %s", got)
 	}
 }

@@ -13,7 +13,7 @@ type placementsCmd struct {
 	Set     placementsSetCmd     `cmd:"" help:"Place a tenant on shards from a time on."`
 	Default placementsDefaultCmd `cmd:"" help:"Change the shards of tenants without a placement of their own, from a time on."`
 	Plan    placementsPlanCmd    `cmd:"" help:"Size the tenants by what they write, and say which need other shards; --apply does it."`
-	Sync    placementsSyncCmd    `cmd:"" help:"Take the configured mappings into the store, for records from the horizon on."`
+	Sync    placementsSyncCmd    `cmd:"" help:"Take the configured mappings and rule for unknown tenants into the store, for records from the horizon on."`
 }
 
 // keeper opens the placements of the configured store.

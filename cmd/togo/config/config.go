@@ -31,7 +31,7 @@ type Config struct {
 	Kafka      map[string]kafka.ClusterConfig `yaml:"kafka" doc:"Kafka clusters by name, each with brokers, client_id, rack, tls and sasl (docs/kafka.md)."`
 	Intake     Intake                         `yaml:"intake" doc:"Where events come from."`
 	ShardTopic ShardTopic                     `yaml:"shard_topic" doc:"The topic between router and writer; its partitions are the shards."`
-	Placements Placements                     `yaml:"placements" doc:"Which shards hold a tenant. Used when the store is created; later changes go by 'togo placements set'."`
+	Placements Placements                     `yaml:"placements" doc:"Which shards hold a tenant. Used when the store is created; later changes go by 'togo placements sync', 'set' and 'default'."`
 	Router     router.Config                  `yaml:"router" doc:"The role that reads intake topics."`
 	Writer     writer.Config                  `yaml:"writer" doc:"The role that reads the shard topic and commits."`
 }
