@@ -16,6 +16,7 @@ import (
 	"github.com/togodb/togo/internal/event"
 	"github.com/togodb/togo/internal/kafka"
 	"github.com/togodb/togo/internal/objstore"
+	"github.com/togodb/togo/internal/objstore/s3store"
 	"github.com/togodb/togo/placements"
 	"github.com/togodb/togo/router"
 )
@@ -115,14 +116,35 @@ func (p *process) limits() event.Limits {
 	return event.Limits{MinTime: event.Timestamp(p.meta.MinTime.UnixNano()), MaxFuture: p.meta.MaxFuture}
 }
 
+// connectKafka connects to a configured cluster; one that asks for AWS credentials and
+// names none gets those of AWS's own chain.
+func connectKafka(ctx context.Context, c *config.Config, name string, log *slog.Logger, reg prometheus.Registerer) (*kafka.Client, error) {
+	cluster := c.Kafka[name]
+	if cluster.SASL.Mechanism == kafka.MechanismAWSMSKIAM && cluster.SASL.AccessKey == "" {
+		keys, err := s3store.DefaultChain(ctx)
+		if err != nil {
+			return nil, fmt.Errorf("kafka.%s: %w", name, err)
+		}
+		cluster.SASL.AWS = func(ctx context.Context) (k kafka.AWSKeys, err error) {
+			k.AccessKey, k.SecretKey, k.SessionToken, err = keys(ctx)
+			return k, err
+		}
+	}
+	client, err := kafka.Connect(ctx, cluster, log, reg)
+	if err != nil {
+		return nil, fmt.Errorf("kafka.%s: %w", name, err)
+	}
+	return client, nil
+}
+
 func (p *process) connect(ctx context.Context, name string) (*kafka.Client, error) {
 	if c := p.clusters[name]; c != nil {
 		return c, nil
 	}
 	reg := prometheus.WrapRegistererWith(prometheus.Labels{"cluster": name}, p.reg)
-	c, err := kafka.Connect(ctx, p.cfg.Kafka[name], p.log.With("cluster", name), reg)
+	c, err := connectKafka(ctx, p.cfg, name, p.log.With("cluster", name), reg)
 	if err != nil {
-		return nil, fmt.Errorf("kafka.%s: %w", name, err)
+		return nil, err
 	}
 	p.clusters[name] = c
 	p.onStop(c.Close)

@@ -167,9 +167,9 @@ func number(n *int64) string {
 func withKafka(a *app, cfg *config.Config, name string, use func(context.Context, *kafka.Client) error) error {
 	ctx, cancel := context.WithTimeout(a.ctx, askKafka)
 	defer cancel()
-	k, err := kafka.Connect(ctx, cfg.Kafka[name], quiet, nil)
+	k, err := connectKafka(ctx, cfg, name, quiet, nil)
 	if err != nil {
-		return fmt.Errorf("kafka.%s: %w", name, err)
+		return err
 	}
 	defer k.Close()
 	return use(ctx, k)

@@ -156,8 +156,8 @@ func (s SASLConfig) validate(encrypted bool) error {
 			return errors.New("sasl: oauth needs a client_id and a client_secret")
 		}
 	case MechanismAWSMSKIAM:
-		if s.AWS == nil && (s.AccessKey == "" || s.SecretKey == "") {
-			return errors.New("sasl: AWS_MSK_IAM needs credentials")
+		if (s.AccessKey == "") != (s.SecretKey == "") {
+			return errors.New("sasl: AWS_MSK_IAM needs both access_key and secret_key, or neither: then AWS's own chain of credentials")
 		}
 		if !encrypted {
 			return errors.New("sasl: AWS_MSK_IAM needs TLS")

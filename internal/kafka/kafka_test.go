@@ -41,7 +41,12 @@ func TestClusterConfigValidate(t *testing.T) {
 		{with(func(c *kafka.ClusterConfig) {
 			c.SASL = kafka.SASLConfig{Mechanism: kafka.MechanismOAuthBearer, OAuth: kafka.OAuthConfig{TokenURL: "http://x"}}
 		}), "client_id"},
-		{with(func(c *kafka.ClusterConfig) { c.SASL.Mechanism = kafka.MechanismAWSMSKIAM }), "credentials"},
+		{with(func(c *kafka.ClusterConfig) {
+			c.SASL = kafka.SASLConfig{Mechanism: kafka.MechanismAWSMSKIAM, AccessKey: "a"}
+		}), "credentials"},
+		{with(func(c *kafka.ClusterConfig) {
+			c.TLS.Enabled, c.SASL.Mechanism = true, kafka.MechanismAWSMSKIAM
+		}), ""},
 		{with(func(c *kafka.ClusterConfig) {
 			c.SASL = kafka.SASLConfig{Mechanism: kafka.MechanismAWSMSKIAM, AccessKey: "a", SecretKey: "s"}
 		}), "TLS"},

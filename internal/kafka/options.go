@@ -74,6 +74,9 @@ func (s SASLConfig) mechanism() sasl.Mechanism {
 					return aws.Auth{}, fmt.Errorf("get AWS credentials: %w", err)
 				}
 			}
+			if keys.AccessKey == "" {
+				return aws.Auth{}, errors.New("sasl: AWS_MSK_IAM without credentials")
+			}
 			return aws.Auth{AccessKey: keys.AccessKey, SecretKey: keys.SecretKey, SessionToken: keys.SessionToken}, nil
 		})
 	}
