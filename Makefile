@@ -6,7 +6,7 @@ FUZZTIME ?= 10000x
 
 export CGO_ENABLED ?= 0
 
-.PHONY: help build demo test test-all fuzz bench lint clean
+.PHONY: help build demo test test-all fuzz faults bench lint clean
 .DEFAULT_GOAL := help
 
 help: ## list the commands
@@ -29,6 +29,9 @@ test-all: ## and those that need other servers or languages (S3 server, DuckDB, 
 
 fuzz: ## a short run of every fuzz target (FUZZTIME=10000x tries each)
 	./scripts/fuzz.sh $(FUZZTIME)
+
+faults: ## the faults that such systems had, each kind by its name: what was tried, and the result
+	@$(GO) run ./cmd/faults
 
 bench: ## CPU time, allocations and memory for each step of an event's way
 	./scripts/bench.sh

@@ -196,10 +196,10 @@ func sealed(t *Table, r Record) (Record, []byte, error) {
 	return r, body, err
 }
 
-// TestAgree: any two routers at any versions agree wherever both may route, for
+// TestFault_router_skew_any_two_versions: any two routers at any versions agree wherever both may route, for
 // placements, the default rule, mappings and admission; every version says what the
 // dense table says; and a checkpoint is the table.
-func TestAgree(t *testing.T) {
+func TestFault_router_skew_any_two_versions(t *testing.T) {
 	hasher := testHasher()
 	rapid.Check(t, func(rt *rapid.T) {
 		genesis := NewGenesis(3)

@@ -162,9 +162,9 @@ func TestCrashAtEveryOperation(t *testing.T) {
 	t.Logf("%d runs", runs)
 }
 
-// TestLateLandingAtEveryOperation: the k-th write of a process times out, the process
+// TestFault_late_landing_at_every_operation: the k-th write of a process times out, the process
 // gives up, and the write lands before the j-th operation of its successor.
-func TestLateLandingAtEveryOperation(t *testing.T) {
+func TestFault_late_landing_at_every_operation(t *testing.T) {
 	ctx := context.Background()
 	runs := 0
 	for k := 0; ; k++ {

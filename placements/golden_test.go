@@ -100,8 +100,8 @@ func TestGoldenCheckpoint(t *testing.T) {
 	}
 }
 
-// TestGoldenVectors: (tenant, timestamp, id) -> shard, and source -> shard of its dead letters.
-func TestGoldenVectors(t *testing.T) {
+// TestFault_router_skew_golden_vectors: (tenant, timestamp, id) -> shard, and source -> shard of its dead letters.
+func TestFault_router_skew_golden_vectors(t *testing.T) {
 	table, hasher := goldenTable(t), testHasher()
 	var b bytes.Buffer
 	tenants := []event.TenantID{"acme", "globex", "initech", "anonymous", "a", "A", "tenant-with.a_longer*name'(and)!", event.TenantID(strings.Repeat("z", 150))}

@@ -42,18 +42,20 @@ type actor struct {
 	nonces int
 }
 
-func TestScenarios(t *testing.T) {
-	datadriven.Walk(t, "testdata/scenarios", func(t *testing.T, path string) {
-		s := &scenario{t: t, now: t0, actors: map[string]*actor{}, every: 100}
-		s.memory = objstore.NewMemory()
-		s.memory.Now = func() time.Time { return s.now.Add(s.date) }
-		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
-			out := s.run(d.Cmd, d.CmdArgs, d.Input)
-			if !strings.HasSuffix(out, "\n") {
-				out += "\n"
-			}
-			return out
-		})
+// TestScenarios runs testdata/scenarios; those of testdata/faults have a test each.
+func TestScenarios(t *testing.T) { datadriven.Walk(t, "testdata/scenarios", tell) }
+
+// tell runs one scenario.
+func tell(t *testing.T, path string) {
+	s := &scenario{t: t, now: t0, actors: map[string]*actor{}, every: 100}
+	s.memory = objstore.NewMemory()
+	s.memory.Now = func() time.Time { return s.now.Add(s.date) }
+	datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
+		out := s.run(d.Cmd, d.CmdArgs, d.Input)
+		if !strings.HasSuffix(out, "\n") {
+			out += "\n"
+		}
+		return out
 	})
 }
 

@@ -80,7 +80,7 @@ func randomRows(t *testing.T) int {
 	return 8_000
 }
 
-func TestRandomRowsReadByDuckDB(t *testing.T) {
+func TestFault_parquet_corruption(t *testing.T) {
 	const writers, rowsPerFile = 16, 250
 	db, dir := openDuckDB(t), t.TempDir()
 	registry := newRegistry() // one tenant for all writers: they race for its columns

@@ -10,11 +10,11 @@ import (
 	"github.com/togodb/togo/placements"
 )
 
-// TestMappingChangesBetweenCrashAndReread: a router forwards records and dies before it
+// TestFault_mapping_change: a router forwards records and dies before it
 // commits their offsets; the topic's mapping changes; another reads the records again. Each
 // record has the identity of its first reading, and those from the new mapping's time on have the new
 // mapping's.
-func TestMappingChangesBetweenCrashAndReread(t *testing.T) {
+func TestFault_mapping_change(t *testing.T) {
 	e := newEnv(t, 1)
 	old := event.Mapping{Format: event.JSON, Tenant: []event.Rule{{Field: "old.tenant"}}, ID: []event.Rule{{Field: "old.id"}}}
 	changed := event.Mapping{Format: event.JSON, Tenant: []event.Rule{{Field: "new.tenant"}}, ID: []event.Rule{{Field: "new.id"}}}

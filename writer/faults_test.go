@@ -50,9 +50,9 @@ func TestUnreliableStore(t *testing.T) {
 	r.check()
 }
 
-// TestStoreIsDown: nothing can be written for a while; the writer says so, reads no more than it
+// TestFault_silent_nothing: nothing can be written for a while; the writer says so, reads no more than it
 // may hold, and goes on by itself.
-func TestStoreIsDown(t *testing.T) {
+func TestFault_silent_nothing(t *testing.T) {
 	r := newRig(t, objstore.NewMemory(), 1)
 	var down atomic.Bool
 	fault := objstore.NewFault(r.store)
@@ -84,7 +84,7 @@ func TestStoreIsDown(t *testing.T) {
 	r.check()
 }
 
-func TestTopicIsRecreated(t *testing.T) {
+func TestFault_topic_recreated(t *testing.T) {
 	r := newRig(t, objstore.NewMemory(), 1)
 	rng := rand.New(rand.NewPCG(8, 8))
 	first := traffic(rng, 60)
@@ -107,9 +107,9 @@ func TestTopicIsRecreated(t *testing.T) {
 	}
 }
 
-// TestRetentionPassesTheWriter: the shard stops with the number of lost offsets, and
+// TestFault_offset_out_of_range: the shard stops with the number of lost offsets, and
 // goes on when an operator has accepted it.
-func TestRetentionPassesTheWriter(t *testing.T) {
+func TestFault_offset_out_of_range(t *testing.T) {
 	r := newRig(t, objstore.NewMemory(), 1)
 	rng := rand.New(rand.NewPCG(7, 7))
 	r.send(traffic(rng, 60)...)
@@ -156,8 +156,8 @@ func (r *rig) source() event.Source {
 	return r.client.Source(info, 0)
 }
 
-// TestOperatorAcceptsWhileTheWriterWaits: no restart is needed.
-func TestOperatorAcceptsWhileTheWriterWaits(t *testing.T) {
+// TestFault_offset_out_of_range_accepted_while_running: no restart is needed.
+func TestFault_offset_out_of_range_accepted_while_running(t *testing.T) {
 	r := newRig(t, objstore.NewMemory(), 1)
 	rng := rand.New(rand.NewPCG(7, 7))
 	r.send(traffic(rng, 60)...)

@@ -12,10 +12,10 @@ import (
 	"github.com/togodb/togo/internal/shardlog"
 )
 
-// TestHungOwnerIsNoticedWithinAMinute: an owner commits every five seconds, and at some moment no
+// TestFault_hung_store_noticed_within_a_minute: an owner commits every five seconds, and at some moment no
 // more, for twenty minutes. Whoever waits for the shard may claim it within a minute, and never
 // while the owner commits.
-func TestHungOwnerIsNoticedWithinAMinute(t *testing.T) {
+func TestFault_hung_store_noticed_within_a_minute(t *testing.T) {
 	for seed := range uint64(30) {
 		synctest.Test(t, func(t *testing.T) {
 			rng := rand.New(rand.NewPCG(seed, 0))

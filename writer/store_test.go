@@ -60,9 +60,9 @@ func (h *hanging) Get(ctx context.Context, key string) ([]byte, error) {
 	return h.Store.Get(ctx, key)
 }
 
-// TestHungStore: a process hangs in calls of the store while all else of it lives on; another
+// TestFault_hung_store: a process hangs in calls of the store while all else of it lives on; another
 // one takes its shards and goes on. When the calls come back they change nothing.
-func TestHungStore(t *testing.T) {
+func TestFault_hung_store(t *testing.T) {
 	r := newRig(t, objstore.NewMemory(), 2)
 	rng := rand.New(rand.NewPCG(11, 11))
 	h := &hanging{Store: r.store, free: make(chan struct{})}
@@ -143,8 +143,8 @@ func (s *slow) PutIfAbsent(ctx context.Context, key string, body []byte) error {
 	return s.Store.PutIfAbsent(ctx, key, body)
 }
 
-// TestEachKeyIsRefusedThreeTimes: every object is stored whole all the same, and all rows are there.
-func TestEachKeyIsRefusedThreeTimes(t *testing.T) {
+// TestFault_503: every object is stored whole all the same, and all rows are there.
+func TestFault_503(t *testing.T) {
 	r := newRig(t, objstore.NewMemory(), 2)
 	s := &slow{Store: r.store, t: t, tries: map[string]int{}, body: map[string][]byte{}}
 	p := r.start(s, quick())
@@ -157,8 +157,8 @@ func TestEachKeyIsRefusedThreeTimes(t *testing.T) {
 	}
 }
 
-// TestLeftoversCostNothing: what crashed processes left under a shard's prefixes is not read at a start.
-func TestLeftoversCostNothing(t *testing.T) {
+// TestFault_leftovers: what crashed processes left under a shard's prefixes is not read at a start.
+func TestFault_leftovers(t *testing.T) {
 	start := func(leftovers int) (load int) {
 		r := newRig(t, objstore.NewMemory(), 1)
 		r.send(traffic(rand.New(rand.NewPCG(13, 13)), 60)...)
@@ -193,9 +193,9 @@ func TestLeftoversCostNothing(t *testing.T) {
 	}
 }
 
-// TestReshardInMidStream: four shards become six while events come; copies from both sides of the
+// TestFault_reshard: four shards become six while events come; copies from both sides of the
 // edge arrive before it and after it, in both orders.
-func TestReshardInMidStream(t *testing.T) {
+func TestFault_reshard(t *testing.T) {
 	r := newRig(t, objstore.NewMemory(), 4)
 	ctx := context.Background()
 	p := r.startWith(r.store, quick(), func(w *Writer) { w.shardWatch = 20 * time.Millisecond })

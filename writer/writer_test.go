@@ -90,8 +90,8 @@ func crashAt(t *testing.T, k int, applied bool) (ops int) {
 	return fault.Ops()
 }
 
-// TestTwoProcesses own the same shards at the same time and fence each other.
-func TestTwoProcesses(t *testing.T) {
+// TestFault_two_owners own the same shards at the same time and fence each other.
+func TestFault_two_owners(t *testing.T) {
 	r := newRig(t, objstore.NewMemory(), 2)
 	items := traffic(rand.New(rand.NewPCG(5, 5)), 400)
 	a := r.start(r.store, quick())

@@ -15,7 +15,7 @@ import (
 	"github.com/togodb/togo/internal/objstore"
 )
 
-// scenario is one file of testdata: a store with faults, and commands on a chain in it.
+// scenario is one file of testdata/scenarios or testdata/faults: a store with faults, and commands on a chain in it.
 //
 //	fault op=put_if_absent effect=fail-before err=conflict times=2
 //	append at=1 record=a:text [timeout=1m]   prints each request and what came of it
@@ -33,15 +33,18 @@ type scenario struct {
 }
 
 func TestScenarios(t *testing.T) {
-	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
-		s := &scenario{memory: objstore.NewMemory()}
-		s.faults = objstore.NewFault(s.memory)
-		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
-			s.trace.Reset()
-			// Each command has a clock of its own, on which back-off takes no time.
-			synctest.Test(t, func(t *testing.T) { s.command(t, d) })
-			return s.trace.String()
-		})
+	datadriven.Walk(t, "testdata/scenarios", tell)
+}
+
+// tell runs one scenario.
+func tell(t *testing.T, path string) {
+	s := &scenario{memory: objstore.NewMemory()}
+	s.faults = objstore.NewFault(s.memory)
+	datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
+		s.trace.Reset()
+		// Each command has a clock of its own, on which back-off takes no time.
+		synctest.Test(t, func(t *testing.T) { s.command(t, d) })
+		return s.trace.String()
 	})
 }
 

@@ -79,10 +79,10 @@ func (a *apart) awaitStopped(shard int) stopped {
 	return found
 }
 
-// TestRetentionAheadOfWriter loses records of the shard topic that no writer has
+// TestFault_offset_out_of_range_shard_topic loses records of the shard topic that no writer has
 // read: the shard stops and says how many, an operator accepts that, and what
 // was lost comes back from the intake topic.
-func TestRetentionAheadOfWriter(t *testing.T) {
+func TestFault_offset_out_of_range_shard_topic(t *testing.T) {
 	a := newApart(t, 3000)
 	// Where the first of two payloads is lost, the second becomes the event and the
 	// first, when it comes back, the conflict: right, but no ledger's business.
@@ -161,10 +161,10 @@ func TestRetentionAheadOfWriter(t *testing.T) {
 	a.check(a.expect(a.send, a.acks, intakeTopics))
 }
 
-// TestTopicsRecreated deletes and creates topics anew under a running router and
+// TestFault_topic_recreated deletes and creates topics anew under a running router and
 // writer that have nothing left to do: the new topics are other sources, and
 // events that come again are known.
-func TestTopicsRecreated(t *testing.T) {
+func TestFault_topic_recreated(t *testing.T) {
 	a := newApart(t, 2000)
 	all := a.msgs
 	a.some(1000)
@@ -196,10 +196,10 @@ func TestTopicsRecreated(t *testing.T) {
 	a.writer.awaitReady()
 }
 
-// TestRetentionAheadOfRouter loses records of an intake topic that no router has
+// TestFault_offset_out_of_range_intake loses records of an intake topic that no router has
 // read: the partition stops, the others go on, and an operator moves the group
 // past the loss.
-func TestRetentionAheadOfRouter(t *testing.T) {
+func TestFault_offset_out_of_range_intake(t *testing.T) {
 	a := newApart(t, 2000)
 	const topic, partition = "events", 1
 	a.some(1000)

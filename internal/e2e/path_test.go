@@ -33,7 +33,8 @@ type path struct {
 	store  objstore.Store
 	meta   objstore.Meta
 	keeper *placements.Keeper
-	sent   int64
+	sent   int64 // records in the intake
+	again  int64 // of them, those that a router reads again
 }
 
 const (
@@ -45,14 +46,22 @@ const (
 
 func newPath(t *testing.T, m event.Mapping) *path {
 	t.Helper()
-	p := &path{t: t, kafka: kafkatest.New(t), store: objstore.NewMemory()}
+	return newPathAt(t, m, time.Now)
+}
+
+// newPathAt is a path whose store and placements have a clock of their own.
+func newPathAt(t *testing.T, m event.Mapping, clock func() time.Time) *path {
+	t.Helper()
+	store := objstore.NewMemory()
+	store.Now = clock
+	p := &path{t: t, kafka: kafkatest.New(t), store: store}
 	p.kafka.Topic(pathTopic, 1, map[string]string{"max.message.bytes": fmt.Sprint(pathLimit)})
 	p.kafka.Topic("shards", pathShards, router.ShardTopicConfigs(pathLimit, false))
 	p.client = p.kafka.Client()
 	var err error
 	p.meta, err = objstore.OpenMeta(t.Context(), p.store, objstore.MetaDefaults{})
 	p.must(err)
-	p.keeper, err = placements.NewKeeper(placements.Config{Store: p.store, Hasher: event.NewHasher(event.Seed(p.meta.Seed)), Logger: kafkatest.Quiet()})
+	p.keeper, err = placements.NewKeeper(placements.Config{Store: p.store, Hasher: event.NewHasher(event.Seed(p.meta.Seed)), Logger: kafkatest.Quiet(), Now: clock})
 	p.must(err)
 	g := placements.NewGenesis(pathShards)
 	_, err = p.keeper.Init(t.Context(), g)
@@ -109,7 +118,7 @@ func (p *path) run() *inspect.View {
 	for {
 		v, err := inspect.Open(p.t.Context(), p.store, kafkatest.Quiet())
 		p.must(err)
-		if t := v.Totals(); t.Events >= p.sent {
+		if t := v.Totals(); t.Events >= p.sent+p.again {
 			stop()
 			p.must(<-done)
 			p.must(<-done)
@@ -117,7 +126,7 @@ func (p *path) run() *inspect.View {
 		}
 		select {
 		case <-deadline.Done():
-			p.t.Fatalf("%d of %d events are in a commit: %+v", v.Totals().Events, p.sent, w.Status())
+			p.t.Fatalf("%d of %d events are in a commit: %+v", v.Totals().Events, p.sent+p.again, w.Status())
 		case <-time.After(20 * time.Millisecond):
 		}
 	}
@@ -131,6 +140,13 @@ func (p *path) run() *inspect.View {
 		p.t.Errorf("verify:\n%s", &b)
 	}
 	return v
+}
+
+// reread has the next router read all of the intake once more.
+func (p *path) reread() {
+	p.t.Helper()
+	p.must(p.client.CommitGroup(p.t.Context(), router.DefaultConfig().Group, pathTopic, map[int32]int64{0: 0}, ""))
+	p.again += p.sent
 }
 
 // found is what became of an intake offset.
@@ -272,9 +288,9 @@ func lines(t *testing.T, file string) (out [][]byte) {
 	return out
 }
 
-// TestTimestampsByTheRule: each way to write a time has one meaning, on the whole
+// TestFault_timestamps: each way to write a time has one meaning, on the whole
 // way to the file; what has none is a letter, never a lost row.
-func TestTimestampsByTheRule(t *testing.T) {
+func TestFault_timestamps(t *testing.T) {
 	sent := time.Date(2026, 3, 1, 12, 0, 0, 123_456_789, time.UTC).Truncate(time.Millisecond)
 	// The broker takes timestamps as they come; the horizon must lie above.
 	ns := func(s string) int64 {
@@ -335,9 +351,9 @@ func TestTimestampsByTheRule(t *testing.T) {
 	}
 }
 
-// TestPoisonHasItsNeighboursStored: records that break decoders, each between
+// TestFault_poison: records that break decoders, each between
 // good ones; what is dead is there whole.
-func TestPoisonHasItsNeighboursStored(t *testing.T) {
+func TestFault_poison(t *testing.T) {
 	p := newPath(t, event.DefaultMapping())
 	big := strings.Repeat("x", 10<<20)
 	poison := []struct {

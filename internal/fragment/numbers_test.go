@@ -7,7 +7,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-func TestNumbersGoWhereEachDigitIsKept(t *testing.T) {
+func TestFault_big_numbers(t *testing.T) {
 	for text, want := range map[string]Type{
 		"0": Int64, "-0": Double, "1": Int64, "-1": Int64, "9007199254740993": Int64,
 		"9223372036854775807": Int64, "9223372036854775808": JSON, "-9223372036854775808": Int64, "-9223372036854775809": JSON,

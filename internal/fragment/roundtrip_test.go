@@ -114,7 +114,7 @@ func checkFile(t failer, f *File, rows []Row) {
 	}
 }
 
-func TestTypesInConflict(t *testing.T) {
+func TestFault_type_conflict(t *testing.T) {
 	variants := []string{
 		`{"f":1}`, `{"f":"x"}`, `{"f":1.5}`, `{"f":true}`, `{"f":null}`, `{"f":{"b":1}}`, `{"f":[1,"2"]}`, `{"f":{}}`, `{"f":1e400}`, `{}`, `{"f":2}`, `{"f":{"b":"y"}}`,
 	}
@@ -147,7 +147,7 @@ func TestADoubleColumnTakesIntegersThatItHolds(t *testing.T) {
 	}
 }
 
-func TestNestingComesBack(t *testing.T) {
+func TestFault_nesting(t *testing.T) {
 	deepArrays := `{"a":` + strings.Repeat("[", 200) + strings.Repeat("]", 200) + `}`
 	deepObjects := strings.Repeat(`{"a":`, 200) + "1" + strings.Repeat("}", 200)
 	roundTrip(t, newRegistry(),
@@ -157,7 +157,7 @@ func TestNestingComesBack(t *testing.T) {
 	)
 }
 
-func TestOddTextComesBack(t *testing.T) {
+func TestFault_text(t *testing.T) {
 	columns := newRegistry()
 	f := roundTrip(t, columns,
 		`{"half":"a\ud800b","n":1}`, `{"k\ud800":1}`, `{"arr":["\udc00"]}`, `{"pair":"\ud83d\ude00"}`, `{"nul":"a\u0000b"}`, `{"\u0000":"x"}`,
@@ -240,7 +240,7 @@ func TestTimesBefore1970AndNanos(t *testing.T) {
 	}
 }
 
-func TestNamesAsDataFillTheListAndGoOn(t *testing.T) {
+func TestFault_many_columns(t *testing.T) {
 	columns := NewRegistry(newRegistry().store, RegistryConfig{MaxColumns: 50})
 	r := rand.New(rand.NewPCG(1, 2))
 	var payloads []string

@@ -374,7 +374,7 @@ func TestConsumerSaysTheTopicInItsCommit(t *testing.T) {
 	}
 }
 
-func TestConsumerSeeksBack(t *testing.T) {
+func TestFault_seek_after_rebalance(t *testing.T) {
 	k := kafkatest.New(t)
 	k.Topic("events", 2, nil)
 	value := strings.Repeat("x", 1000)

@@ -111,7 +111,7 @@ func TestReaderReadsFromExactOffsets(t *testing.T) {
 	equal(t, readTo(t, r, 1), []string{"0:x"})
 }
 
-func TestReaderShowsOffsetsWithoutRecords(t *testing.T) {
+func TestFault_offset_gaps(t *testing.T) {
 	k := kafkatest.New(t)
 	k.Topic("shards", 1, nil)
 	k.Values("shards", 0, "a")
@@ -137,7 +137,7 @@ func TestReaderPauses(t *testing.T) {
 	equal(t, readTo(t, r, 1), []string{"0:a"})
 }
 
-func TestReaderSaysWhatIsOutOfRange(t *testing.T) {
+func TestFault_offset_out_of_range(t *testing.T) {
 	k := kafkatest.New(t)
 	k.Topic("shards", 2, nil)
 	k.Values("shards", 0, "a", "b", "c", "d")
@@ -163,7 +163,7 @@ func TestReaderSaysWhatIsOutOfRange(t *testing.T) {
 	equal(t, readTo(t, r, 4), []string{"3:d"})
 }
 
-func TestReaderSaysWhenRetentionPassesIt(t *testing.T) {
+func TestFault_offset_out_of_range_while_reading(t *testing.T) {
 	k := kafkatest.New(t)
 	k.Topic("shards", 1, nil)
 	k.Values("shards", 0, "a")
@@ -182,7 +182,7 @@ func TestReaderSaysWhenRetentionPassesIt(t *testing.T) {
 	}
 }
 
-func TestReaderNoticesACutHistory(t *testing.T) {
+func TestFault_history_cut(t *testing.T) {
 	k := kafkatest.New(t)
 	k.Topic("shards", 1, nil)
 	k.Values("shards", 0, "a", "b")
@@ -195,7 +195,7 @@ func TestReaderNoticesACutHistory(t *testing.T) {
 	}
 }
 
-func TestReaderNoticesARecreatedTopic(t *testing.T) {
+func TestFault_topic_recreated(t *testing.T) {
 	for _, after := range []int{1, 5} { // the new end below and above the position
 		t.Run(fmt.Sprint(after), func(t *testing.T) {
 			k := kafkatest.New(t)
@@ -229,7 +229,7 @@ func TestReaderNoticesARecreatedTopic(t *testing.T) {
 	}
 }
 
-func TestReaderBoundsItsMemory(t *testing.T) {
+func TestFault_catch_up(t *testing.T) {
 	const bound = 8 << 20
 	random := make([]byte, 50<<10)
 	if _, err := rand.NewChaCha8([32]byte{1}).Read(random); err != nil {

@@ -105,7 +105,7 @@ func TestDirUnknownOutcome(t *testing.T) {
 	}
 }
 
-func TestDirRemovesLeftovers(t *testing.T) {
+func TestFault_leftovers(t *testing.T) {
 	root := t.TempDir()
 	d := openTestDir(t, root)
 	living, err := d.writeTemp([]byte("of a writer that lives"))

@@ -18,9 +18,9 @@ const killVariable = "TOGO_TEST_DIR_KILL"
 // written.
 func killBody(key string) []byte { return bytes.Repeat([]byte(key+"\n"), 20_000) }
 
-// TestDirWriterKilled kills a process in the middle of its writes, three times in a
+// TestFault_half_a_file_writer_killed kills a process in the middle of its writes, three times in a
 // row: what it was told of is there, whole, and of the rest nothing or all.
-func TestDirWriterKilled(t *testing.T) {
+func TestFault_half_a_file_writer_killed(t *testing.T) {
 	if root := os.Getenv(killVariable); root != "" {
 		d := openTestDir(t, root)
 		for i := 0; ; i++ { // until it is killed
@@ -34,7 +34,7 @@ func TestDirWriterKilled(t *testing.T) {
 	root := t.TempDir()
 	stored := map[string]bool{}
 	for round := range 3 {
-		command := exec.Command(os.Args[0], "-test.run=^TestDirWriterKilled$")
+		command := exec.Command(os.Args[0], "-test.run=^TestFault_half_a_file_writer_killed$")
 		command.Env = append(os.Environ(), killVariable+"="+root)
 		output, err := command.StdoutPipe()
 		if err != nil {

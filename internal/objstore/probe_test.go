@@ -56,7 +56,7 @@ func TestProbeAcceptsGoodStores(t *testing.T) {
 	}
 }
 
-func TestProbeRefusesStoresThatIgnoreConditions(t *testing.T) {
+func TestFault_store_ignores_condition(t *testing.T) {
 	racy := &checkThenWrite{Memory: objstore.NewMemory()}
 	racy.looked.Add(32)
 	for name, c := range map[string]struct {

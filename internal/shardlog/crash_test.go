@@ -221,7 +221,7 @@ func TestFailureAtEveryOperation(t *testing.T) {
 
 // Every write may land late: its process has died, and others have gone on for
 // any number of operations.
-func TestLateLandingOfEveryWrite(t *testing.T) {
+func TestFault_late_landing_of_every_write(t *testing.T) {
 	ops := storyOps(t)
 	for k := 1; k <= ops; k++ {
 		for after := 1; after <= 24; after++ {
@@ -246,7 +246,7 @@ func TestLateLandingOfEveryWrite(t *testing.T) {
 
 // A process freezes before every operation while another takes the shard, goes on
 // for a while and lets go or dies; then the first wakes.
-func TestPauseAtEveryOperation(t *testing.T) {
+func TestFault_zombie_writer_paused_at_every_operation(t *testing.T) {
 	ops := storyOps(t)
 	for k := 1; k <= ops; k++ {
 		for _, limit := range []int{0, 1, 2, 100} {

@@ -39,7 +39,7 @@ func (c *counting) List(ctx context.Context, prefix, after string) iter.Seq2[obj
 // at commit 100, and a start does not read the history. The commits come every
 // five seconds of event time with two tenants each; intake offsets are spread
 // over four shards, so that their bitmaps do not compress.
-func TestCostDoesNotGrow(t *testing.T) {
+func TestFault_log_growth(t *testing.T) {
 	const commits, window = 50_000, 640
 	store := &counting{Memory: objstore.NewMemory()}
 	l := OpenWith(store, 0, testConfig("w", noSleep))

@@ -18,8 +18,9 @@ import (
 	"github.com/togodb/togo/internal/objstore"
 )
 
-// TestScenarios runs the protocol's stories. Each file is one store and the
-// processes that use it; `-rewrite` writes the answers anew.
+// TestScenarios runs the protocol's stories; those of testdata/faults have a test
+// each. A file is one store and the processes that use it; `-rewrite` writes the
+// answers anew.
 //
 //	load P                      P loads the shard (and forgets what it knew)
 //	follow P                    P reads on
@@ -35,11 +36,11 @@ import (
 //
 // tries= bounds the tries of one call; after them it gives up, unsettled.
 func TestScenarios(t *testing.T) {
-	datadriven.Walk(t, "testdata/scenarios", func(t *testing.T, path string) {
-		w := newWorld()
-		datadriven.RunTest(t, path, w.run)
-	})
+	datadriven.Walk(t, "testdata/scenarios", tell)
 }
+
+// tell runs one story.
+func tell(t *testing.T, path string) { datadriven.RunTest(t, path, newWorld().run) }
 
 type world struct {
 	memory *objstore.Memory

@@ -34,7 +34,7 @@ func (w *world) store(tenant event.TenantID, bucket int64, from, to int) (entrie
 }
 
 // A new id of a cold bucket is pending; all else is evicted; then a copy comes.
-func TestPendingIsNeverEvicted(t *testing.T) {
+func TestFault_pending_evicted(t *testing.T) {
 	w := newWorld(t, small(64<<10))
 	w.add("a", 600, 0, 100)
 	w.commit(100)
@@ -60,7 +60,7 @@ func TestAcceptAsksPendingAgain(t *testing.T) {
 
 // A filter that says "maybe" for every second hash, and hashes that were chosen
 // because it says so: slower, never wrong.
-func TestFilterIsNeverTheTruth(t *testing.T) {
+func TestFault_filter_as_truth(t *testing.T) {
 	cfg := small(256 << 10)
 	cfg.SmallReadBytes = 0 // heads and blocks only
 	w := newWorld(t, cfg)
@@ -90,7 +90,7 @@ func TestFilterIsNeverTheTruth(t *testing.T) {
 }
 
 // Copies after an hour, a day and a week, after merges and restarts, the newest first.
-func TestOldCopyIsADuplicate(t *testing.T) {
+func TestFault_old_copy(t *testing.T) {
 	w := newWorld(t, small(32<<10))
 	const hour = 3600
 	times := []int64{0, hour, 24 * hour, 7 * 24 * hour}

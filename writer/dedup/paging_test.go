@@ -12,7 +12,7 @@ import (
 
 // A tenant with many times the ids that its quota takes asks the store again and
 // again; the others' ids stay where they are.
-func TestNoisyTenantPaysAlone(t *testing.T) {
+func TestFault_noisy_tenant(t *testing.T) {
 	cfg := DefaultConfig()
 	cfg.BudgetBytes, cfg.TenantQuotaBytes = 1<<20, 128<<10
 	cfg.SmallReadBytes = 16 << 10

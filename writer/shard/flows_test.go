@@ -10,9 +10,9 @@ import (
 	"github.com/togodb/togo/internal/shardlog"
 )
 
-// TestLateDataLeavesLiveDataFresh: three days of a tenant's old data, half of it stored before
+// TestFault_late: three days of a tenant's old data, half of it stored before
 // and none of it in memory, come beside live traffic.
-func TestLateDataLeavesLiveDataFresh(t *testing.T) {
+func TestFault_late(t *testing.T) {
 	const buckets = 3 * 24 * 6 // of ten minutes
 	old := func(n int) []ev {
 		var events []ev
@@ -63,8 +63,8 @@ func TestLateDataLeavesLiveDataFresh(t *testing.T) {
 	}
 }
 
-// TestNoisyTenantTakesNothingOfOthers: one tenant sends nine tenths of the traffic, all new ids.
-func TestNoisyTenantTakesNothingOfOthers(t *testing.T) {
+// TestFault_noisy_tenant: one tenant sends nine tenths of the traffic, all new ids.
+func TestFault_noisy_tenant(t *testing.T) {
 	measure := func(noise int) *flow {
 		f := newFlow(t, func(c *Config) { c.DedupBytes, c.DedupTenantBytes = 1<<20, 256<<10 })
 		quiet, noisy := f.live("quiet", 100, 200), func(time.Duration) {}
@@ -98,8 +98,8 @@ const (
 	maxWritesPerHourCommon = 3600 / 5 * 2 * 2 // a commit is a record and an id segment; twice in flush_age at most
 )
 
-// TestRequestBudget: a thousand tenants in a shard, ten of them large, as in an hour.
-func TestRequestBudget(t *testing.T) {
+// TestFault_request_budget: a thousand tenants in a shard, ten of them large, as in an hour.
+func TestFault_request_budget(t *testing.T) {
 	const tenants, large = 1010, 20 // half of the large ones send little, each second
 	const part = 20 * time.Minute   // of the hour
 	f := newFlow(t, func(c *Config) {})
@@ -144,8 +144,8 @@ func TestRequestBudget(t *testing.T) {
 	}
 }
 
-// TestManyTenantsInLittleMemory: 2,000 tenants send a day's data in little memory.
-func TestManyTenantsInLittleMemory(t *testing.T) {
+// TestFault_many_tenants: 2,000 tenants send a day's data in little memory.
+func TestFault_many_tenants(t *testing.T) {
 	const tenants, hours = 2000, 24
 	f := newFlow(t, func(c *Config) { c.MemoryBytes, c.ParkedBytes = 8<<20, 2<<20 })
 	payload := make([]byte, 500)
@@ -167,9 +167,9 @@ func TestManyTenantsInLittleMemory(t *testing.T) {
 	}
 }
 
-// TestNothingCanBeWrittenForFiveMinutes: reading pauses, memory stays flat, the shard says so,
+// TestFault_503: reading pauses, memory stays flat, the shard says so,
 // and all is stored afterwards, once.
-func TestNothingCanBeWrittenForFiveMinutes(t *testing.T) {
+func TestFault_503(t *testing.T) {
 	f := newFlow(t, func(c *Config) { c.MemoryBytes, c.ParkedBytes = 8<<20, 2<<20 })
 	f.down = func(now time.Time) bool {
 		d := now.Sub(start)

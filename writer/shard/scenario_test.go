@@ -16,7 +16,7 @@ import (
 	"github.com/togodb/togo/internal/shardlog"
 )
 
-// TestScenarios runs testdata/*.txt. The commands:
+// TestScenarios runs testdata/scenarios; those of testdata/faults have a test each. The commands:
 //
 //	produce                    a record of the shard topic a line; see world.envelope; also "control", "hole N", "junk"
 //	claim W                    W claims the shard, loads and asks for the topic
@@ -35,14 +35,17 @@ import (
 //	config NAME=VALUE...
 //	rows, state, status W
 func TestScenarios(t *testing.T) {
-	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
-		w := newWorld(t)
-		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
-			w.t = t
-			w.out.Reset()
-			w.command(d)
-			return w.out.String()
-		})
+	datadriven.Walk(t, "testdata/scenarios", tell)
+}
+
+// tell runs one scenario.
+func tell(t *testing.T, path string) {
+	w := newWorld(t)
+	datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
+		w.t = t
+		w.out.Reset()
+		w.command(d)
+		return w.out.String()
 	})
 }
 

@@ -285,7 +285,7 @@ func TestSecretsAreNeverShown(t *testing.T) {
 	}
 }
 
-func TestUnsafeSettingsAreRefused(t *testing.T) {
+func TestFault_config_change(t *testing.T) {
 	for name, tc := range map[string]struct {
 		set  []string
 		want string

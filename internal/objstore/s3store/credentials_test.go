@@ -12,10 +12,10 @@ import (
 	"time"
 )
 
-// TestShortTokens: credentials that are out of date with the next request, from a service that fails once. The
+// TestFault_credentials: credentials that are out of date with the next request, from a service that fails once. The
 // write meanwhile is an error, which its caller tries again, and then the store works with new ones: no
 // restart.
-func TestShortTokens(t *testing.T) {
+func TestFault_credentials(t *testing.T) {
 	var asked, down atomic.Int32
 	service := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if down.Load() > 0 {

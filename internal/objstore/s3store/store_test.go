@@ -114,8 +114,8 @@ func TestAnswersBecomeSentinels(t *testing.T) {
 	}
 }
 
-// TestRetriesSendTheWholeBody: 503 for the first tries of each key.
-func TestRetriesSendTheWholeBody(t *testing.T) {
+// TestFault_503: 503 for the first tries of each key.
+func TestFault_503(t *testing.T) {
 	var mu sync.Mutex
 	tries := map[string]int{}
 	stored := map[string][]byte{}
@@ -146,7 +146,7 @@ func TestRetriesSendTheWholeBody(t *testing.T) {
 	}
 }
 
-func TestARefusedChecksumNamesTheSetting(t *testing.T) {
+func TestFault_checksums(t *testing.T) {
 	for _, tls := range []bool{false, true} {
 		for code, status := range map[string]int{"NotImplemented": 501, "XAmzContentSHA256Mismatch": 400, "MissingContentLength": 411, "SignatureDoesNotMatch": 403} {
 			t.Run(fmt.Sprint(code, " over TLS ", tls), func(t *testing.T) {
@@ -208,7 +208,7 @@ func TestAnswersThatBreakOff(t *testing.T) {
 	}
 }
 
-func TestAHungStoreIsAnError(t *testing.T) {
+func TestFault_hung_store(t *testing.T) {
 	release := make(chan struct{})
 	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-release }))
 	defer server.Close()

@@ -1,0 +1,105 @@
+package main
+
+import "strings"
+
+// kind is a kind of fault that users of systems like this one have reported.
+type kind struct {
+	id     string
+	tried  string // in one line
+	absent string // the part that does not exist, of which the kind is a fault; empty: all are there
+}
+
+// catalogue is every kind, in the order of the table.
+var catalogue = []kind{
+	// Commit and ownership.
+	{id: "zombie-writer", tried: "a writer uploads and freezes, another takes the shard and commits, the first thaws"},
+	{id: "two-owners", tried: "two believe that they own a shard, and the older replays its last batch"},
+	{id: "commit-boundary", tried: "killed right after a commit became durable, with a record that overflowed the buffer as the last one read"},
+	{id: "lost-answer", tried: "a conditional write is applied and answered with 500, a reset or nothing; the retry sees 412"},
+	{id: "409-is-not-412", tried: "409, 409, 200; and 409, 412"},
+	{id: "store-ignores-condition", tried: "a store that accepts a second create, in five ways"},
+	{id: "late-landing", tried: "a write times out, reading it gives 404, and then it lands"},
+	{id: "freed-position", tried: "paused processes go on after the records that they had read were deleted", absent: "nothing deletes records of a log"},
+	{id: "pending-evicted", tried: "a new id in a cold bucket, the bucket evicted before the commit, then a copy"},
+	{id: "rolled-back-bucket", tried: "the bucket is restored to an older state and goes on"},
+	{id: "replay-other-batches", tried: "killed between upload and commit; the same offsets again in other batches and another interleaving"},
+	{id: "half-a-file", tried: "writers killed in the middle of a write, three times in a row"},
+	{id: "leftovers", tried: "10,000 objects of crashed workers under a shard's prefixes"},
+	{id: "log-growth", tried: "50,000 commits"},
+	{id: "hung-store", tried: "a worker hangs in a store call for 20 minutes while the rest of it lives"},
+	{id: "config-change", tried: "settings that void a promise"},
+
+	// Kafka.
+	{id: "topic-recreated", tried: "a topic deleted and created anew, its end below and above the old position"},
+	{id: "offset-out-of-range", tried: "retention passes the committed offset"},
+	{id: "history-cut", tried: "the log ends below the committed offset, or has the same offset under another leader epoch"},
+	{id: "too-large", tried: "a record at the intake's limit, whose envelope is larger; a shard topic with a smaller limit"},
+	{id: "offset-gaps", tried: "aborted transactions, control records only, holes; first and last record dead"},
+	{id: "seek-after-rebalance", tried: "rebalances in the middle of reading, batches of dead letters, a log that starts above 0"},
+	{id: "catch-up", tried: "a backlog of ten times the memory on one partition; an empty topic at start"},
+	{id: "tombstones", tried: "key and null, null and null, empty bytes, JSON null, white space"},
+	{id: "poison", tried: "cut JSON, a million digits, depth 10,000, a wrong magic byte, invalid UTF-8, 10 MB"},
+	{id: "silent-nothing", tried: "every commit fails for five minutes"},
+
+	// Identity and routing.
+	{id: "resend", tried: "the same again; a millisecond later over a bucket's and a placement's edge; no id; no timestamp"},
+	{id: "old-copy", tried: "copies after an hour, a day and a week, after restarts and merges, the newest first"},
+	{id: "conflict", tried: "the same identity with another payload"},
+	{id: "odd-ids", tried: "differing in case or form only, the same id in two tenants"},
+	{id: "mapping-change", tried: "a topic's mapping changes between a crash and the second reading"},
+	{id: "clock-off", tried: "owners and placements with clocks a year ahead and a year behind"},
+	{id: "reshard", tried: "4 to 6 shards in mid-stream, copies on both sides of the edge in both orders"},
+	{id: "router-skew", tried: "old and new table versions on one stream; golden vectors (tenant, timestamp, id) -> shard"},
+	{id: "filter-as-truth", tried: "a Bloom filter with 50% false positives; ids chosen because it says 'maybe'"},
+	{id: "far-future", tried: "an event ten years ahead in normal traffic"},
+	{id: "far-past", tried: "an event of 1900 in normal traffic"},
+	{id: "late", tried: "three days of old data of one tenant beside live traffic"},
+
+	// Data.
+	{id: "type-conflict", tried: "one field of seven types: in one batch and over batches"},
+	{id: "timestamps", tried: "s, ms, us, ns as number and text; 0, -1, 2^63-1; years 1 to 9999; RFC 3339 of all kinds; missing"},
+	{id: "big-numbers", tried: "2^53+1, 2^64-1, -2^63, 1e400, 0.1"},
+	{id: "nesting", tried: "{}, [], [{}], [null], then [{b:1}]; depth 200"},
+	{id: "many-columns", tried: "a random field name in every event"},
+	{id: "text", tried: "half pairs, overlong UTF-8, BOM, NUL, marks of direction, emoji in names and values"},
+	{id: "parquet-corruption", tried: "random rows, wide and nested, by 16 writers at once, read by another engine"},
+	{id: "nan", tried: "NaN, infinities and signed zeros under every comparison", absent: "queries; JSON has no such numbers"},
+	{id: "noisy-tenant", tried: "one tenant sends 90% of the traffic, all new ids"},
+	{id: "many-tenants", tried: "2,000 tenants with 24 hours of backfill in little memory"},
+
+	// Store.
+	{id: "503", tried: "503 to the first three tries of each key; 503 to all writes for five minutes"},
+	{id: "checksums", tried: "a store that refuses checksums and their trailers"},
+	{id: "request-budget", tried: "1,000 tenants, 990 of them at one event a minute"},
+	{id: "credentials", tried: "tokens that run out with each request, and a refresh that fails"},
+
+	// Compaction and garbage.
+	{id: "double-count", tried: "a compactor killed after each request while others count", absent: "compaction"},
+	{id: "inputs-vanish", tried: "a slow query whose inputs are compacted and collected", absent: "compaction, queries"},
+	{id: "gc-race", tried: "an upload committed long after; a collector whose clock is fast", absent: "garbage collection"},
+	{id: "orphans", tried: "refused commits, kills in uploads, empty and multipart leftovers", absent: "garbage collection"},
+	{id: "falls-behind", tried: "no compactor for six hours at full load", absent: "compaction"},
+	{id: "against-writers", tried: "commits every 200 ms during a long merge", absent: "compaction"},
+
+	// Query.
+	{id: "pruning", tried: "each query with and without pruning", absent: "queries"},
+	{id: "zones", tried: "one query under three time zones; half-open ranges at the nanosecond", absent: "queries"},
+	{id: "cross-tenant", tried: "another tenant named in query, header, body, cursor and path", absent: "queries"},
+}
+
+// prefix begins the name of each test of a kind: TestFault_zombie_writer. More words may follow it.
+const prefix = "TestFault_"
+
+func (k kind) test() string { return prefix + strings.ReplaceAll(k.id, "-", "_") }
+
+// kindOf is the kind whose test this is: of those that its name begins with, the longest.
+func kindOf(kinds []kind, test string) (id string, ok bool) {
+	best := ""
+	for _, k := range kinds {
+		name := k.test()
+		if (test == name || strings.HasPrefix(test, name+"_")) && len(name) > len(best) {
+			best, id = name, k.id
+		}
+	}
+	return id, best != ""
+}
