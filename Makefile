@@ -23,7 +23,7 @@ test: ## every test that needs Go alone
 	$(GO) vet ./...
 	$(GO) test ./...
 
-test-all: ## and those that need other servers or languages (S3 server, DuckDB, pyarrow, kcat); fuzzing; the README's examples
+test-all: ## and those that need other servers or languages (S3 server, Apache Kafka, DuckDB, pyarrow, kcat); fuzzing; the README's examples
 	./scripts/test-servers.sh
 	./scripts/fuzz.sh $(FUZZTIME)
 

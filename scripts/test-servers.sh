@@ -1,15 +1,12 @@
 #!/usr/bin/env bash
 # Every test, with the servers and languages that some of them need: an S3 server
-# (versitygw, built from its module), DuckDB (a module of its own, with cgo), pyarrow,
-# kcat. Nothing is skipped: what misses its server fails.
+# (versitygw), Apache Kafka, DuckDB (a module of its own, with cgo), pyarrow, kcat.
+# Nothing is skipped: what misses its server fails.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 root=$PWD
 export CI_REQUIRE_SERVERS=1
-mkdir -p bin .cache
-
-(cd tools/versitygw && CGO_ENABLED=0 go build -o "$root/bin/versitygw" github.com/versity/versitygw/cmd/versitygw)
-export TOGO_VERSITYGW=$root/bin/versitygw
+. scripts/servers.sh
 
 if [ ! -x .cache/python/bin/pip ]; then
 	python3 -m venv .cache/python

@@ -22,6 +22,7 @@ import (
 	"github.com/togodb/togo/internal/e2e/oracle"
 	"github.com/togodb/togo/internal/e2e/proc"
 	"github.com/togodb/togo/internal/e2e/tool"
+	"github.com/togodb/togo/internal/kafka"
 )
 
 //go:embed togo.yaml
@@ -131,7 +132,7 @@ func (d *demo) start(ctx context.Context) (err error) {
 // events come in, and right after the last was acknowledged.
 func (d *demo) sendAndKill(ctx context.Context, msgs []feed.Message) (*oracle.Ledger, error) {
 	ledger := oracle.New()
-	s, err := feed.NewSender(ctx, d.kafkaAddr, func(m feed.Message) error { return m.Note(ledger) })
+	s, err := feed.NewSender(ctx, kafka.ClusterConfig{Brokers: []string{d.kafkaAddr}}, func(m feed.Message) error { return m.Note(ledger) })
 	if err != nil {
 		return nil, err
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/togodb/togo/internal/e2e/feed"
 	"github.com/togodb/togo/internal/e2e/oracle"
+	"github.com/togodb/togo/internal/kafka"
 )
 
 // acks are the serial numbers of acknowledged messages.
@@ -24,10 +25,10 @@ func (a *acks) add(m feed.Message) error {
 	return nil
 }
 
-// sender connects to a broker until the test ends.
-func (w *world) sender(addr string, a *acks) *feed.Sender {
+// sender connects to a cluster until the test ends.
+func (w *world) sender(cluster kafka.ClusterConfig, a *acks) *feed.Sender {
 	w.t.Helper()
-	s, err := feed.NewSender(w.ctx, addr, a.add)
+	s, err := feed.NewSender(w.ctx, cluster, a.add)
 	w.must(err)
 	w.t.Cleanup(s.Close)
 	return s

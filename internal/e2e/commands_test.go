@@ -35,7 +35,7 @@ writer: {flush_age: 300ms, small_tenant_age: 300ms}
 `, kafka))
 	s := &small{world: w, kafka: kafka, acks: newAcks(), dev: w.process("dev", addr(t), "dev", "--kafka-listen", kafka)}
 	s.dev.start()
-	s.send = w.sender(kafka, s.acks)
+	s.send = w.sender(clusterAt(kafka), s.acks)
 	return s
 }
 

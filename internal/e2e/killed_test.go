@@ -22,7 +22,7 @@ func TestKilledAtRandomMoments(t *testing.T) {
 
 	msgs := messages(w.rng, distinct)
 	a := newAcks()
-	s := w.sender(kafka, a)
+	s := w.sender(clusterAt(kafka), a)
 	done := make(chan error, 1)
 	go func() { done <- s.SendAll(w.ctx, msgs, over) }()
 

@@ -17,32 +17,28 @@ import (
 
 const shardTopic = "togo-shards"
 
-// apart is a router and a writer in processes of their own, and a broker in the test.
+// apart is a router and a writer in processes of their own, and a broker beside them.
 type apart struct {
 	*world
-	kafka          *kafkatest.Cluster
-	addr           string
+	kafka          kafkatest.Server
 	router, writer *process
 	send           *feed.Sender
 	acks           *acks
 	msgs           []feed.Message // to be sent
 }
 
-func newApart(t *testing.T, events int) *apart {
+func newApart(t *testing.T, k kafkatest.Server, events int) *apart {
 	t.Helper()
-	k := kafkatest.New(t)
-	broker := k.ListenAddrs()[0]
-	w := newWorld(t, 2*time.Minute, fmt.Sprintf(`
-kafka: {main: {brokers: [%q]}}
+	w := newWorld(t, 2*time.Minute, clusterYAML(k.Config())+`
 router: {session_timeout: 2s, commit_every: 200ms}
 writer: {flush_age: 300ms, small_tenant_age: 300ms, checkpoint_every: 4}
-`, broker)+topics)
-	a := &apart{world: w, kafka: k, addr: broker, acks: newAcks(), msgs: messages(w.rng, events),
+`+topics)
+	a := &apart{world: w, kafka: k, acks: newAcks(), msgs: messages(w.rng, events),
 		router: w.process("router", addr(t), "run", "--target", "router"),
 		writer: w.process("writer", addr(t), "run", "--target", "writer")}
 	a.router.start()
 	a.writer.start()
-	a.send = w.sender(broker, a.acks)
+	a.send = w.sender(k.Config(), a.acks)
 	return a
 }
 
@@ -82,8 +78,10 @@ func (a *apart) awaitStopped(shard int) stopped {
 // TestFault_offset_out_of_range_shard_topic loses records of the shard topic that no writer has
 // read: the shard stops and says how many, an operator accepts that, and what
 // was lost comes back from the intake topic.
-func TestFault_offset_out_of_range_shard_topic(t *testing.T) {
-	a := newApart(t, 3000)
+func TestFault_offset_out_of_range_shard_topic(t *testing.T) { overBoth(t, testRetentionAheadOfWriter) }
+
+func testRetentionAheadOfWriter(t *testing.T, k kafkatest.Server) {
+	a := newApart(t, k, 3000)
 	// Where the first of two payloads is lost, the second becomes the event and the
 	// first, when it comes back, the conflict: right, but no ledger's business.
 	a.msgs = slices.DeleteFunc(a.msgs, func(m feed.Message) bool { return bytes.HasPrefix(m.Value, []byte(`{"changed"`)) })
@@ -164,8 +162,10 @@ func TestFault_offset_out_of_range_shard_topic(t *testing.T) {
 // TestFault_topic_recreated deletes and creates topics anew under a running router and
 // writer that have nothing left to do: the new topics are other sources, and
 // events that come again are known.
-func TestFault_topic_recreated(t *testing.T) {
-	a := newApart(t, 2000)
+func TestFault_topic_recreated(t *testing.T) { overBoth(t, testTopicsRecreated) }
+
+func testTopicsRecreated(t *testing.T, k kafkatest.Server) {
+	a := newApart(t, k, 2000)
 	all := a.msgs
 	a.some(1000)
 	a.done()
@@ -173,7 +173,7 @@ func TestFault_topic_recreated(t *testing.T) {
 	a.add(e, a.send, []string{"events"})
 
 	a.kafka.Recreate("events", 4, nil)
-	a.send = a.sender(a.addr, a.acks) // a producer holds on to the topic that it knows
+	a.send = a.sender(a.kafka.Config(), a.acks) // a producer holds on to the topic that it knows
 	a.some(500)
 	a.done()
 
@@ -199,8 +199,10 @@ func TestFault_topic_recreated(t *testing.T) {
 // TestFault_offset_out_of_range_intake loses records of an intake topic that no router has
 // read: the partition stops, the others go on, and an operator moves the group
 // past the loss.
-func TestFault_offset_out_of_range_intake(t *testing.T) {
-	a := newApart(t, 2000)
+func TestFault_offset_out_of_range_intake(t *testing.T) { overBoth(t, testRetentionAheadOfRouter) }
+
+func testRetentionAheadOfRouter(t *testing.T, k kafkatest.Server) {
+	a := newApart(t, k, 2000)
 	const topic, partition = "events", 1
 	a.some(1000)
 	a.done()

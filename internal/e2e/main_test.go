@@ -37,5 +37,11 @@ func run(m *testing.M) int {
 		fmt.Fprintf(os.Stderr, "build the program: %v\n%s", err, out)
 		return 1
 	}
+	defer func() {
+		if apache.server != nil {
+			apache.server.Kill()
+		}
+	}()
+	apache.dir = filepath.Join(dir, "kafka")
 	return m.Run()
 }

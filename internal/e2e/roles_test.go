@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"log/slog"
 	"net/http"
 	"path/filepath"
 	"strconv"
@@ -17,6 +16,7 @@ import (
 	"github.com/togodb/togo/internal/e2e/oracle"
 	"github.com/togodb/togo/internal/e2e/tool"
 	"github.com/togodb/togo/internal/kafka"
+	"github.com/togodb/togo/internal/kafka/kafkatest"
 	"github.com/togodb/togo/internal/objstore/s3test"
 )
 
@@ -27,7 +27,6 @@ const httpTenant = "web"
 // claims it again after a second: the two writers, which both want all shards,
 // take them from each other all the time.
 const roles = `
-kafka: {main: {brokers: [%q]}}
 store:
   s3: {bucket: %s, prefix: %s, endpoint: %q, region: %s, path_style: true, access_key_id: %s, secret_access_key: %s}
 router: {session_timeout: 6s, commit_every: 300ms}
@@ -37,19 +36,34 @@ writer: {flush_age: 700ms, small_tenant_age: 1500ms, flush_bytes: 256KiB, checkp
 // TestRolesOverS3 runs each role in processes of its own against an S3 server and
 // a broker that stays, kills and pauses them, and makes a zombie of a writer.
 func TestRolesOverS3(t *testing.T) {
+	s3 := s3test.Start(t)
+	dir := filepath.Join(t.TempDir(), "kafka")
+	b, err := kafka.StartEmbedded(t.Context(), kafka.EmbeddedConfig{Dir: dir, Addr: addr(t)}, kafkatest.Quiet())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer b.Close()
+	testRoles(t, clusterAt(b.Addr()), s3)
+}
+
+// TestRolesOverApacheKafka is the same with Apache Kafka, by its listener that asks
+// for TLS and a password.
+func TestRolesOverApacheKafka(t *testing.T) {
+	s3 := s3test.Start(t)
+	overApache(t)
+	testRoles(t, apache.server.Secure(), s3)
+}
+
+func testRoles(t *testing.T, cluster kafka.ClusterConfig, server *s3test.Server) {
 	const (
 		distinct = 8_000
 		posted   = 400
 		over     = 12 * time.Second
 		rounds   = 6
 	)
-	s3 := s3test.Start(t).Config(t)
-	broker := addr(t)
-	w := newWorld(t, 4*time.Minute, fmt.Sprintf(roles, broker, s3.Bucket, s3.Prefix, s3.Endpoint, s3.Region, s3.AccessKeyID, s3.SecretAccessKey)+
+	s3 := server.Config(t)
+	w := newWorld(t, 4*time.Minute, clusterYAML(cluster)+fmt.Sprintf(roles, s3.Bucket, s3.Prefix, s3.Endpoint, s3.Region, s3.AccessKeyID, s3.SecretAccessKey)+
 		strings.Replace(topics, "http_topic: events\n  topics:", "http_topic: http\n  topics:\n    - {cluster: main, name: http, partitions: 2}", 1))
-	b, err := kafka.StartEmbedded(w.ctx, kafka.EmbeddedConfig{Dir: filepath.Join(w.dir, "kafka"), Addr: broker}, slog.New(slog.DiscardHandler))
-	w.must(err)
-	t.Cleanup(b.Close)
 
 	routers := []*process{w.process("router-1", addr(t), "run", "--target", "router"), w.process("router-2", addr(t), "run", "--target", "router")}
 	writers := []*process{w.process("writer-1", addr(t), "run", "--target", "writer"), w.process("writer-2", addr(t), "run", "--target", "writer")}
@@ -63,7 +77,7 @@ func TestRolesOverS3(t *testing.T) {
 
 	msgs := messages(w.rng, distinct)
 	a := newAcks()
-	s := w.sender(broker, a)
+	s := w.sender(cluster, a)
 	done := make(chan error, 2)
 	most, rest := msgs[:len(msgs)*9/10], msgs[len(msgs)*9/10:]
 	go func() { done <- s.SendAll(w.ctx, most, over) }()
@@ -86,7 +100,7 @@ func TestRolesOverS3(t *testing.T) {
 		w.must(routers[0].Signal(syscall.SIGSTOP))
 		w.must(s.SendAll(w.ctx, rest, 0))
 	})
-	_, err = w.Await(w.ctx, "one router has routed everything", tool.Status.Routed)
+	_, err := w.Await(w.ctx, "one router has routed everything", tool.Status.Routed)
 	w.must(err)
 	w.must(routers[0].Signal(syscall.SIGCONT))
 	before := w.done()

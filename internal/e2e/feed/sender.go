@@ -32,11 +32,12 @@ type Sender struct {
 	moved chan struct{} // closed and replaced at each change; guarded by mu
 }
 
-// NewSender connects to a broker. acked hears of each acknowledged message, one
+// NewSender connects to a cluster. acked hears of each acknowledged message, one
 // at a time; an error ends the sending.
-func NewSender(ctx context.Context, addr string, acked func(Message) error) (*Sender, error) {
+func NewSender(ctx context.Context, cluster kafka.ClusterConfig, acked func(Message) error) (*Sender, error) {
 	log := slog.New(slog.DiscardHandler) // the client's complaints about a killed broker
-	client, err := kafka.Connect(ctx, kafka.ClusterConfig{Brokers: []string{addr}, ClientID: "feed"}, log, nil)
+	cluster.ClientID = "feed"
+	client, err := kafka.Connect(ctx, cluster, log, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -80,7 +81,7 @@ func (s *Sender) SendAll(ctx context.Context, msgs []Message, over time.Duration
 		if wait := time.Until(began.Add(over * time.Duration(i) / time.Duration(len(msgs)))); wait > 0 {
 			time.Sleep(wait)
 		}
-		p.Produce(ctx, kafka.Message{Key: []byte(m.Key), Value: m.Value, Headers: headers(m)}, func(_ int64, err error) {
+		p.Produce(ctx, kafka.Message{Key: []byte(m.Key), Value: m.Value, Headers: m.Headers()}, func(_ int64, err error) {
 			s.done(m, err)
 		})
 	}
@@ -94,7 +95,8 @@ func (s *Sender) SendAll(ctx context.Context, msgs []Message, over time.Duration
 	return s.err
 }
 
-func headers(m Message) []kafka.Header {
+// Headers of the record, with what must become of it.
+func (m Message) Headers() []kafka.Header {
 	out := []kafka.Header{
 		{Key: wantTenant, Value: []byte(m.Want.Tenant)},
 		{Key: serial, Value: strconv.AppendInt(nil, int64(m.Serial), 10)},

@@ -62,6 +62,17 @@ func (p *Process) Stop(timeout time.Duration) error {
 // Signal sends a signal, such as SIGSTOP.
 func (p *Process) Signal(s os.Signal) error { return p.cmd.Process.Signal(s) }
 
+// Exited says whether the process has ended, and how.
+func (p *Process) Exited() (exit error, ended bool) {
+	select {
+	case exit = <-p.done:
+		p.done <- exit
+		return exit, true
+	default:
+		return nil, false
+	}
+}
+
 // WaitOK asks url until it answers 200, the process ends, or ctx ends.
 func (p *Process) WaitOK(ctx context.Context, url string) error {
 	tick := time.NewTicker(50 * time.Millisecond)

@@ -1,4 +1,5 @@
-// Package kafkatest gives tests a Kafka cluster in memory.
+// Package kafkatest gives tests a Kafka cluster in memory, and does to any cluster
+// what its own tools would do.
 package kafkatest
 
 import (
@@ -19,8 +20,17 @@ import (
 // Cluster is a Kafka cluster in memory that ends with its test.
 type Cluster struct {
 	*kfake.Cluster // for faults, leaders and the like
-	t              testing.TB
+	Server
 }
+
+// Server is a cluster that runs anywhere.
+type Server struct {
+	t   testing.TB
+	cfg kafka.ClusterConfig
+}
+
+// At is the cluster that cfg reaches, for tools without password and encryption.
+func At(t testing.TB, cfg kafka.ClusterConfig) Server { return Server{t, cfg} }
 
 // New starts a cluster of one broker.
 func New(t testing.TB, opts ...kfake.Opt) *Cluster {
@@ -32,7 +42,7 @@ func New(t testing.TB, opts ...kfake.Opt) *Cluster {
 		t.Fatalf("start a cluster: %v", err)
 	}
 	t.Cleanup(c.Close)
-	return &Cluster{Cluster: c, t: t}
+	return &Cluster{Cluster: c, Server: At(t, kafka.ClusterConfig{Brokers: c.ListenAddrs()})}
 }
 
 // NewSASL starts a cluster that wants a user's password, by any mechanism.
@@ -45,12 +55,10 @@ func NewSASL(t testing.TB, user, password string) *Cluster {
 }
 
 // Config reaches the cluster.
-func (c *Cluster) Config() kafka.ClusterConfig {
-	return kafka.ClusterConfig{Brokers: c.ListenAddrs()}
-}
+func (c Server) Config() kafka.ClusterConfig { return c.cfg }
 
 // Client connects, until the test ends.
-func (c *Cluster) Client() *kafka.Client {
+func (c Server) Client() *kafka.Client {
 	c.t.Helper()
 	cl, err := kafka.Connect(context.Background(), c.Config(), Quiet(), nil)
 	if err != nil {
@@ -61,15 +69,21 @@ func (c *Cluster) Client() *kafka.Client {
 }
 
 // Topic creates a topic.
-func (c *Cluster) Topic(name string, partitions int32, configs map[string]string) {
+func (c Server) Topic(name string, partitions int32, configs map[string]string) {
 	c.t.Helper()
-	if err := c.CreateTopic(name, partitions, configs); err != nil {
+	cl := c.raw()
+	defer cl.Close()
+	values := map[string]*string{}
+	for k, v := range configs {
+		values[k] = &v
+	}
+	if _, err := kadm.NewClient(cl).CreateTopic(context.Background(), partitions, 1, values, name); err != nil {
 		c.t.Fatalf("create topic %s: %v", name, err)
 	}
 }
 
 // Cut deletes a partition's records before an offset, as retention does.
-func (c *Cluster) Cut(topic string, partition int32, before int64) {
+func (c Server) Cut(topic string, partition int32, before int64) {
 	c.t.Helper()
 	cl := c.raw()
 	defer cl.Close()
@@ -85,7 +99,7 @@ func (c *Cluster) Cut(topic string, partition int32, before int64) {
 }
 
 // Recreate deletes a topic with all its records and creates it anew.
-func (c *Cluster) Recreate(name string, partitions int32, configs map[string]string) {
+func (c Server) Recreate(name string, partitions int32, configs map[string]string) {
 	c.t.Helper()
 	cl := c.raw()
 	defer cl.Close()
@@ -95,8 +109,57 @@ func (c *Cluster) Recreate(name string, partitions int32, configs map[string]str
 	c.Topic(name, partitions, configs)
 }
 
+// AddPartitions gives a topic so many partitions.
+func (c Server) AddPartitions(name string, partitions int) {
+	c.t.Helper()
+	cl := c.raw()
+	defer cl.Close()
+	resp, err := kadm.NewClient(cl).UpdatePartitions(context.Background(), partitions, name)
+	if err == nil {
+		err = resp.Error()
+	}
+	if err != nil {
+		c.t.Fatalf("give topic %s %d partitions: %v", name, partitions, err)
+	}
+}
+
+// Empty deletes every topic and every group, once its killed members are taken for dead.
+func (c Server) Empty(ctx context.Context) {
+	c.t.Helper()
+	cl := c.raw()
+	defer cl.Close()
+	adm := kadm.NewClient(cl)
+	for {
+		left, err := empty(ctx, adm)
+		if err == nil && left == 0 {
+			return
+		}
+		select {
+		case <-ctx.Done():
+			c.t.Fatalf("empty the cluster: %d topics and groups are left: %v", left, err)
+		case <-time.After(200 * time.Millisecond):
+		}
+	}
+}
+
+// empty says how much was there.
+func empty(ctx context.Context, adm *kadm.Client) (int, error) {
+	topics, err := adm.ListTopics(ctx)
+	if err != nil {
+		return 0, err
+	}
+	if _, err := adm.DeleteTopics(ctx, topics.Names()...); err != nil {
+		return len(topics), err
+	}
+	groups, err := adm.ListGroups(ctx)
+	if err == nil {
+		_, err = adm.DeleteGroups(ctx, groups.Groups()...)
+	}
+	return len(topics) + len(groups), err
+}
+
 // Produce writes records, each to the partition that it names.
-func (c *Cluster) Produce(records ...*kafka.Record) {
+func (c Server) Produce(records ...*kafka.Record) {
 	c.t.Helper()
 	batch := 1_000_012 // kgo's default
 	for _, r := range records {
@@ -110,7 +173,7 @@ func (c *Cluster) Produce(records ...*kafka.Record) {
 }
 
 // Values writes values to a partition.
-func (c *Cluster) Values(topic string, partition int32, values ...string) {
+func (c Server) Values(topic string, partition int32, values ...string) {
 	c.t.Helper()
 	records := make([]*kafka.Record, len(values))
 	for i, v := range values {
@@ -120,7 +183,18 @@ func (c *Cluster) Values(topic string, partition int32, values ...string) {
 }
 
 // Transaction writes values to a partition and commits or aborts them.
-func (c *Cluster) Transaction(commit bool, topic string, partition int32, values ...string) {
+func (c Server) Transaction(commit bool, topic string, partition int32, values ...string) {
+	c.t.Helper()
+	records := make([]*kafka.Record, len(values))
+	for i, v := range values {
+		records[i] = &kafka.Record{Topic: topic, Partition: partition, Value: []byte(v)}
+	}
+	c.TransactionOf(commit, records...)
+}
+
+// TransactionOf writes records, each to the partition that it names, and commits
+// or aborts them.
+func (c Server) TransactionOf(commit bool, records ...*kafka.Record) {
 	c.t.Helper()
 	ctx := context.Background()
 	cl := c.raw(kgo.TransactionalID("kafkatest"))
@@ -128,8 +202,7 @@ func (c *Cluster) Transaction(commit bool, topic string, partition int32, values
 	if err := cl.BeginTransaction(); err != nil {
 		c.t.Fatalf("begin a transaction: %v", err)
 	}
-	for _, v := range values {
-		r := &kafka.Record{Topic: topic, Partition: partition, Value: []byte(v)}
+	for _, r := range records {
 		if err := cl.ProduceSync(ctx, r).FirstErr(); err != nil {
 			c.t.Fatalf("produce: %v", err)
 		}
@@ -139,10 +212,10 @@ func (c *Cluster) Transaction(commit bool, topic string, partition int32, values
 	}
 }
 
-func (c *Cluster) raw(opts ...kgo.Opt) *kgo.Client {
+func (c Server) raw(opts ...kgo.Opt) *kgo.Client {
 	c.t.Helper()
 	opts = append([]kgo.Opt{
-		kgo.SeedBrokers(c.ListenAddrs()...),
+		kgo.SeedBrokers(c.cfg.Brokers...),
 		kgo.RecordPartitioner(kgo.ManualPartitioner()),
 	}, opts...)
 	cl, err := kgo.NewClient(opts...)
