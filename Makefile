@@ -6,7 +6,7 @@ FUZZTIME ?= 10000x
 
 export CGO_ENABLED ?= 0
 
-.PHONY: help build demo test test-all fuzz faults bench lint clean
+.PHONY: help build demo test test-all faults mutants fuzz bench lint clean
 .DEFAULT_GOAL := help
 
 help: ## list the commands
@@ -26,6 +26,9 @@ test: ## every test that needs Go alone
 test-all: ## and those that need other servers or languages (S3 server, Apache Kafka, DuckDB, pyarrow, kcat); fuzzing; the README's examples
 	./scripts/test-servers.sh
 	./scripts/fuzz.sh $(FUZZTIME)
+
+mutants: ## break the protocol on purpose, in many ways, and show that the proof catches each (ARGS='-only name', '-check', '-sim')
+	$(GO) run ./cmd/mutants $(ARGS)
 
 fuzz: ## a short run of every fuzz target (FUZZTIME=10000x tries each)
 	./scripts/fuzz.sh $(FUZZTIME)
