@@ -32,6 +32,7 @@ type Deps struct {
 	Limits     event.Limits
 	Log        *slog.Logger
 	Registerer prometheus.Registerer // may be nil
+	Now        func() time.Time      // the own clock; nil is time.Now
 
 	// Read bounds fetching; the zero value has good defaults.
 	Read kafka.ReaderConfig
@@ -64,6 +65,9 @@ func New(cfg Config, deps Deps) (*Router, error) {
 	}
 	if len(deps.Topics) == 0 {
 		return nil, errors.New("router: no intake topic")
+	}
+	if deps.Now == nil {
+		deps.Now = time.Now
 	}
 	if deps.Read.MaxBytes == 0 {
 		// What is fetched ahead lies beside what the Core holds.

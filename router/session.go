@@ -229,7 +229,7 @@ func (s *session) loop(ctx context.Context) error {
 		}
 		linger.Stop()
 		if due := s.core.NextDue(); !due.IsZero() {
-			linger.Reset(time.Until(due))
+			linger.Reset(due.Sub(s.r.deps.Now()))
 		}
 		var err error
 		select {
@@ -343,7 +343,7 @@ func (s *session) take(batches []kafka.Batch) error {
 
 // answer steps a group's call; its commit is the caller's to do.
 func (s *session) answer(c groupCall) error {
-	e := s.core.Step(time.Now(), c.in)
+	e := s.core.Step(s.r.deps.Now(), c.in)
 	positions := e.Commit
 	e.Commit = nil
 	if r, ok := c.in.(Revoked); ok {
@@ -358,7 +358,7 @@ func (s *session) answer(c groupCall) error {
 	return err
 }
 
-func (s *session) step(in Input) error { return s.do(s.core.Step(time.Now(), in)) }
+func (s *session) step(in Input) error { return s.do(s.core.Step(s.r.deps.Now(), in)) }
 
 // do carries out effects.
 func (s *session) do(e *Effects) error {

@@ -31,7 +31,7 @@ func (s *session) drain() {
 	defer deadline.Stop()
 	var acks []Acked
 	var err error
-	e := s.core.Step(time.Now(), Flush{})
+	e := s.core.Step(s.r.deps.Now(), Flush{})
 	e.Commit = nil // once, at the end
 	err = s.do(e)
 	for err == nil && !s.core.Idle() {

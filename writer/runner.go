@@ -46,7 +46,7 @@ func newRunner(w *Writer, id event.ShardID, shards int) *runner {
 	r := &runner{
 		w: w, shard: id, cfg: w.cfg.forShard(shards),
 		store: shardlog.OpenWith(w.d.Store, id, shardlog.Config{
-			Logger: w.log, Metrics: w.logMetrics, CheckpointRecords: w.cfg.CheckpointEvery,
+			Logger: w.log, Metrics: w.logMetrics, CheckpointRecords: w.cfg.CheckpointEvery, Now: w.d.Now,
 		}),
 		log:   w.log.With("shard", id),
 		reads: make(chan struct{}, w.cfg.ReadConcurrency),

@@ -33,7 +33,7 @@ func newSession(r *runner, hard context.Context, state *shardlog.State, epoch sh
 		Shard: r.shard, Owner: r.w.d.Owner, Epoch: epoch, Nonce: nonce, Hasher: r.w.hasher,
 		DataBucketSeconds: r.w.d.Meta.DataBucketSeconds, IDBucketSeconds: r.w.d.Meta.IDBucketSeconds,
 		CheckpointDue: r.store.CheckpointDue, Config: r.cfg,
-	}, time.Now())
+	}, r.w.d.Now())
 	return s
 }
 
@@ -119,7 +119,7 @@ func (s *session) readMail() {
 }
 
 func (s *session) step(in shard.Input) {
-	for _, e := range s.core.Step(time.Now(), in) {
+	for _, e := range s.core.Step(s.w.d.Now(), in) {
 		s.do(e)
 	}
 }
@@ -185,14 +185,14 @@ func (s *session) watch() {
 		s.log.Warn("can't read the shard log", "error", err)
 		return
 	}
-	if state.Position() != s.core.Status(time.Now()).Position {
+	if state.Position() != s.core.Status(s.w.d.Now()).Position {
 		s.loaded(state)
 	}
 }
 
 // publish shows others how the shard stands.
 func (s *session) publish() {
-	now := time.Now()
+	now := s.w.d.Now()
 	snap := snapshot{status: s.core.Status(now), counts: s.base, ready: s.core.Ready(now)}
 	if st := s.stopped; st != nil && snap.status.State != string(st.Reason) {
 		snap.status.State, snap.status.Reason, snap.ready = string(st.Reason), st.Err.Error(), st.Err

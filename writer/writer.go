@@ -46,6 +46,7 @@ type Deps struct {
 	Owner      string // this process's name, for people
 	Logger     *slog.Logger
 	Registerer prometheus.Registerer // may be nil
+	Now        func() time.Time      // the own clock; nil is time.Now
 }
 
 // Writer owns shards.
@@ -84,6 +85,9 @@ func New(cfg Config, d Deps) (*Writer, error) {
 	}
 	if d.Logger == nil {
 		d.Logger = slog.Default()
+	}
+	if d.Now == nil {
+		d.Now = time.Now
 	}
 	w := &Writer{
 		cfg: cfg, d: d, log: d.Logger,

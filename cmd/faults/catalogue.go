@@ -32,7 +32,7 @@ var catalogue = []kind{
 	// Kafka.
 	{id: "topic-recreated", tried: "a topic deleted and created anew, its end below and above the old position"},
 	{id: "offset-out-of-range", tried: "retention passes the committed offset"},
-	{id: "history-cut", tried: "the log ends below the committed offset, or has the same offset under another leader epoch"},
+	{id: "history-cut", tried: "an election or a lost disk takes the log back below the committed offset; other records take the offsets"},
 	{id: "too-large", tried: "a record at the intake's limit, whose envelope is larger; a shard topic with a smaller limit"},
 	{id: "offset-gaps", tried: "aborted transactions, control records only, holes; first and last record dead"},
 	{id: "seek-after-rebalance", tried: "rebalances in the middle of reading, batches of dead letters, a log that starts above 0"},

@@ -59,8 +59,8 @@ func TestTable(t *testing.T) {
 {"Action":"output","Package":"m/x","Test":"TestFault_c/sub","Output":"it is wrong\n"}
 {"Action":"fail","Package":"m/x","Test":"TestFault_c/sub"}
 {"Action":"fail","Package":"m/x","Test":"TestFault_c"}
-{"Action":"skip","Package":"m/x","Test":"TestFault_d/sub"}
-{"Action":"pass","Package":"m/x","Test":"TestFault_d"}
+{"Action":"skip","Package":"m/x","Test":"TestFault_d"}
+{"Action":"skip","Package":"m/x","Test":"TestFault_b/apache"}
 {"Action":"fail","Package":"m/x"}
 {"Action":"run","Package":"m/y","Test":"TestFault_e"}
 {"Action":"output","Package":"m/y","Output":"panic: all is lost\n"}
@@ -76,6 +76,9 @@ func TestTable(t *testing.T) {
 	want := []string{"a pass", "b pass", "c FAIL", "d FAIL", "e FAIL", "f FAIL", "g FAIL", "h absent"}
 	if !slices.Equal(got, want) {
 		t.Errorf("got %v, want %v", got, want)
+	}
+	if rows[1].skipped != 1 {
+		t.Errorf("b: %d subtests were skipped, want 1", rows[1].skipped)
 	}
 	if rows[0].tests != 2 || rows[0].elapsed.Seconds() != 2 {
 		t.Errorf("a: %d tests in %s", rows[0].tests, rows[0].elapsed)

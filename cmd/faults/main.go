@@ -5,6 +5,7 @@
 // test of its name. The command fails if a test failed, was skipped or never ended, if a kind whose parts
 // exist has no test, or if a test is of no kind.
 //
+// A subtest on a server that is not there (Apache Kafka, an S3 server) may be skipped; the table says so.
 // Tests in a module of their own that needs cgo (readback) are left out where there is no C compiler, as
 // long as the kind has others; the table's last words say so.
 package main

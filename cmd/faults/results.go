@@ -22,6 +22,7 @@ type event struct {
 // outcome is what became of one test with all its subtests.
 type outcome struct {
 	action  string // pass, fail, skip; empty: it never ended
+	skipped int    // subtests, which want a server that is not there
 	elapsed time.Duration
 	output  strings.Builder
 }
@@ -55,11 +56,11 @@ func (r results) read(in io.Reader, dirOf func(pkg string) string) error {
 		switch e.Action {
 		case "output", "build-output":
 			o.output.WriteString(e.Output)
-		case "skip": // of a subtest, too: what was not tried did not pass
-			o.action = "skip"
-		case "pass", "fail":
-			if !sub && o.action != "skip" {
+		case "pass", "fail", "skip":
+			if !sub {
 				o.action = e.Action
+			} else if e.Action == "skip" {
+				o.skipped++
 			}
 		}
 		if !sub && e.Elapsed > 0 {
@@ -73,6 +74,7 @@ type row struct {
 	kind
 	result  string
 	tests   int
+	skipped int // subtests
 	elapsed time.Duration
 	places  []string // folders
 	bad     []place  // tests that did not pass
@@ -93,6 +95,7 @@ func table(kinds []kind, tests []place, r results, leftOut func(dir string) bool
 				w.bad = append(w.bad, p)
 			} else {
 				w.elapsed += o.elapsed
+				w.skipped += o.skipped
 			}
 		}
 		switch {
@@ -124,6 +127,9 @@ func write(out io.Writer, rows []row, r results) (failed, absent int, err error)
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	for _, row := range rows {
 		where := fmt.Sprintf("%s (%d, %s)", strings.Join(row.places, " "), row.tests, row.elapsed.Round(10*time.Millisecond))
+		if row.skipped > 0 {
+			where += fmt.Sprintf(", without %d on servers that are not here", row.skipped)
+		}
 		switch row.result {
 		case "FAIL":
 			failed++

@@ -6,7 +6,6 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
-	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -95,22 +94,35 @@ func TestWhatAGapAccepts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	ranges := func(bounds ...int64) (set shardlog.RangeSet) {
+		for i := 0; i < len(bounds); i += 2 {
+			set = append(set, shardlog.Range{From: bounds[i], Next: bounds[i+1]})
+		}
+		return set
+	}
+	log200 := kafka.Range{Start: 0, End: 200}
 	for name, tc := range map[string]struct {
-		current bool
-		has     kafka.Range
-		lost    []shardlog.Range
-		next    int64
+		has   kept
+		lost  shardlog.RangeSet
+		next  int64
+		epoch int32
 	}{
-		"all is there":                 {true, kafka.Range{Start: 0, End: 200}, nil, 100},
-		"all that is open is there":    {true, kafka.Range{Start: 10, End: 100}, nil, 100},
-		"retention took the open ones": {true, kafka.Range{Start: 15, End: 200}, []shardlog.Range{{From: 10, Next: 15}}, 100},
-		"retention went further":       {true, kafka.Range{Start: 150, End: 200}, []shardlog.Range{{From: 10, Next: 20}, {From: 90, Next: 95}, {From: 100, Next: 150}}, 150},
-		"the log was cut":              {true, kafka.Range{Start: 0, End: 92}, []shardlog.Range{{From: 92, Next: 95}}, 92},
-		"the topic is another one":     {false, kafka.Range{Start: 0, End: 200}, []shardlog.Range{{From: 10, Next: 20}, {From: 90, Next: 95}}, 100},
+		"all is there":                      {kept{true, log200, 100, -1, nil}, nil, 100, -1},
+		"all that is open is there":         {kept{true, kafka.Range{Start: 10, End: 100}, 100, -1, nil}, nil, 100, -1},
+		"retention took the open ones":      {kept{true, kafka.Range{Start: 15, End: 200}, 100, -1, nil}, ranges(10, 15), 100, -1},
+		"retention went further":            {kept{true, kafka.Range{Start: 150, End: 200}, 100, -1, nil}, ranges(10, 20, 90, 95, 100, 150), 150, -1},
+		"an open record is gone":            {kept{true, log200, 100, -1, ranges(12, 13)}, ranges(12, 13), 100, -1},
+		"the log was cut":                   {kept{true, kafka.Range{Start: 0, End: 92}, 92, 4, nil}, ranges(92, 95), 92, 4},
+		"it was cut, no epoch is known":     {kept{true, kafka.Range{Start: 0, End: 92}, 100, -1, nil}, ranges(92, 95), 92, -1},
+		"it was cut and has grown since":    {kept{true, log200, 92, 4, nil}, ranges(92, 95), 92, 4},
+		"cut, grown, cut by retention":      {kept{true, kafka.Range{Start: 93, End: 200}, 92, 4, nil}, ranges(10, 20, 90, 95), 93, 4},
+		"all of another history":            {kept{true, log200, 0, -1, nil}, ranges(10, 20, 90, 95), 0, -1},
+		"all of another history, and short": {kept{true, kafka.Range{Start: 0, End: 50}, 0, -1, nil}, ranges(10, 20, 90, 95), 0, -1},
+		"the topic is another one":          {kept{}, ranges(10, 20, 90, 95), 100, -1},
 	} {
-		gap := gapCmd{Epoch: -1, Reason: "r", By: "me"}.gap(s, src, tc.current, tc.has)
-		if !(len(gap.Lost) == 0 && len(tc.lost) == 0 || reflect.DeepEqual(gap.Lost, tc.lost)) || gap.Next != tc.next || gap.Operator != "me" {
-			t.Errorf("%s: lost %v, next %d; want %v, %d", name, gap.Lost, gap.Next, tc.lost, tc.next)
+		gap := gapCmd{Epoch: -1, Reason: "r", By: "me"}.gap(s, src, tc.has)
+		if !slices.Equal(gap.Lost, tc.lost) || gap.Next != tc.next || gap.LeaderEpoch != tc.epoch || gap.Operator != "me" {
+			t.Errorf("%s: lost %v, next %d, epoch %d; want %v, %d, %d", name, gap.Lost, gap.Next, gap.LeaderEpoch, tc.lost, tc.next, tc.epoch)
 		}
 		if len(gap.Lost) > 0 {
 			if err := s.Check(&shardlog.Record{Kind: shardlog.KindGap, Gap: gap}); err != nil {

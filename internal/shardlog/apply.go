@@ -178,7 +178,9 @@ func (s *State) checkGap(r *Record) (func(), error) {
 	if !slices.Equal(beyond, skipped) {
 		return nil, refuse("gap from %d to %d, but the lost offsets from there on are %v", cur.Next, g.Next, beyond)
 	}
-	if g.Next < cur.Next && g.LeaderEpoch <= cur.LeaderEpoch {
+	// A history that goes on below has another leader epoch: a later one, or any, where a disk was taken
+	// back and the count of epochs with it.
+	if g.Next < cur.Next && g.LeaderEpoch >= 0 && g.LeaderEpoch <= cur.LeaderEpoch {
 		return nil, refuse("gap back from %d to %d within leader epoch %d", cur.Next, g.Next, cur.LeaderEpoch)
 	}
 	if n := len(open); n > 0 && open[n-1].Next > g.Next {
