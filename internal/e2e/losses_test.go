@@ -27,15 +27,15 @@ type apart struct {
 	msgs           []feed.Message // to be sent
 }
 
-func newApart(t *testing.T, k kafkatest.Server, events int) *apart {
+func newApart(t *testing.T, k kafkatest.Server, events int, set ...string) *apart {
 	t.Helper()
 	w := newWorld(t, 2*time.Minute, clusterYAML(k.Config())+`
 router: {session_timeout: 2s, commit_every: 200ms}
 writer: {flush_age: 300ms, small_tenant_age: 300ms, checkpoint_every: 4}
 `+topics)
 	a := &apart{world: w, kafka: k, acks: newAcks(), msgs: messages(w.rng, events),
-		router: w.process("router", addr(t), "run", "--target", "router"),
-		writer: w.process("writer", addr(t), "run", "--target", "writer")}
+		router: w.process("router", addr(t), append(set, "run", "--target", "router")...),
+		writer: w.process("writer", addr(t), append(set, "run", "--target", "writer")...)}
 	a.router.start()
 	a.writer.start()
 	a.send = w.sender(k.Config(), a.acks)
@@ -144,18 +144,8 @@ func testRetentionAheadOfWriter(t *testing.T, k kafkatest.Server) {
 	}
 
 	// The intake topic still has the records: they are routed once more.
-	a.router.stop()
-	for _, topic := range intakeTopics {
-		ranges, err := a.send.Client().Offsets(a.ctx, topic)
-		a.must(err)
-		from := map[int32]int64{}
-		for p, r := range ranges {
-			from[p] = r.Start
-		}
-		a.must(a.send.Client().CommitGroup(a.ctx, "togo-router", topic, from, ""))
-	}
-	a.router.start()
-	a.done()
+	a.rewind()
+	a.ends()
 	a.check(a.expect(a.send, a.acks, intakeTopics))
 }
 
@@ -179,15 +169,12 @@ func testTopicsRecreated(t *testing.T, k kafkatest.Server) {
 
 	info, err := a.send.Client().Topic(a.ctx, shardTopic)
 	a.must(err)
-	a.kafka.Recreate(shardTopic, 4, map[string]string{
-		"retention.ms": info.Configs["retention.ms"], "retention.bytes": info.Configs["retention.bytes"],
-		"max.message.bytes": info.Configs["max.message.bytes"],
-	})
+	a.kafka.Recreate(shardTopic, 4, settings(info))
 	again := make([]feed.Message, 500)
 	copy(again, all)
 	a.msgs = append(a.msgs, again...)
 	a.some(len(a.msgs))
-	a.done()
+	a.ends()
 
 	a.add(e, a.send, intakeTopics)
 	a.kept(e, a.acks)

@@ -58,6 +58,7 @@ type Shard struct {
 	TopicID   string `json:"topic_id"`
 	Committed int64  `json:"committed"`
 	Lag       *int64 `json:"lag"`
+	Open      int64  `json:"open"`
 }
 
 // Status is what `togo status --json` says.
