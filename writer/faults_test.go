@@ -184,3 +184,57 @@ func TestFault_offset_out_of_range_accepted_while_running(t *testing.T) {
 	p.ended()
 	r.check()
 }
+
+// TestFault_history_cut: records that were committed went in an unclean election, and
+// others have their offsets. The shard stops before it reads on behind them, and takes the others when
+// an operator has accepted it.
+func TestFault_history_cut(t *testing.T) {
+	r := newRig(t, objstore.NewMemory(), 1)
+	rng := rand.New(rand.NewPCG(8, 8))
+	r.send(traffic(rng, 60)...)
+	p := r.start(r.store, quick())
+	p.await("the first events", r.committed)
+	p.ended()
+	// Three more records were read, copies all of them, before the election.
+	ctx := context.Background()
+	next := r.sent[0]
+	state, err := r.log(0).Load(ctx)
+	r.must(err)
+	epoch, _, err := r.log(0).Claim(ctx, state, "before the election", "1")
+	r.must(err)
+	won, _, err := r.log(0).Append(ctx, state, &shardlog.Record{Kind: shardlog.KindAppend, Append: &shardlog.Append{
+		Epoch: epoch, Seq: state.Seq() + 1, Ledger: shardlog.Ledger{Events: 3, Duplicate: 3},
+		Progress: []shardlog.Progress{{Source: shardlog.SourceFrom(r.source()), TopicName: topic, From: next, Next: next + 3, Records: 3}},
+	}})
+	r.must(err)
+	if !won {
+		t.Fatal("somebody else writes the log")
+	}
+	r.kafka.ShufflePartitionLeaders() // leader epoch 1
+	for r.sent[0] < next+5 {
+		r.send(traffic(rng, 1)...)
+	}
+
+	p = r.start(r.store, quick())
+	p.await("the shard stops", func() bool { s := p.w.Status(); return len(s) == 1 && s[0].State == "lost" })
+	if s := p.w.Status()[0]; s.LostOffsets != 0 || !strings.Contains(s.Reason, "history_cut") {
+		t.Errorf("lost %d: %s", s.LostOffsets, s.Reason)
+	}
+	p.dead()
+	state, err = r.log(0).Load(ctx)
+	r.must(err)
+	r.must(r.log(0).AcceptGap(ctx, state, func(st *shardlog.State) (*shardlog.Gap, error) {
+		return &shardlog.Gap{Source: shardlog.SourceFrom(r.source()), Next: next, LeaderEpoch: 1, Reason: "test", Operator: "me"}, nil
+	}))
+	p = r.start(r.store, quick())
+	p.await("the other records", func() bool {
+		state, err := r.log(0).Load(ctx)
+		r.must(err)
+		src, _ := state.SourceOf(shardlog.SourceFrom(r.source()))
+		return src.Next == next+5 && len(src.Open) == 0
+	})
+	p.ended()
+	if got := r.rows(); len(got) != len(r.want) {
+		t.Errorf("%d rows, %d were sent", len(got), len(r.want))
+	}
+}

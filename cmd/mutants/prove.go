@@ -180,17 +180,18 @@ type testEvent struct {
 // said is how the words of a failure begin in a test's output.
 var said = regexp.MustCompile(`^\s*(?:[\w./-]+\.go:\d+: |panic: |fatal error: )`)
 
-// brief is the begin of a text, in one line.
+// brief is a text's begin and end, in one line: a panic says what is wrong first, a
+// scenario last.
 func brief(s string) string {
-	s = strings.ToValidUTF8(strings.Join(strings.Fields(s), " "), "")
-	if r := []rune(s); len(r) > maxWords {
-		return string(r[:maxWords]) + " ..."
+	r := []rune(strings.ToValidUTF8(strings.Join(strings.Fields(s), " "), ""))
+	if len(r) <= 2*maxWords {
+		return string(r)
 	}
-	return s
+	return string(r[:maxWords]) + " ... " + string(r[len(r)-maxWords:])
 }
 
 // maxWords is enough to see by the report that the broken promise failed, and no other.
-const maxWords = 600
+const maxWords = 250
 
 // tests runs the tests of packages up to the first that fails.
 func (p *prover) tests(ctx context.Context, goflags string, kill bool, timeout string, packages ...string) (catch, error) {

@@ -310,3 +310,55 @@ func TestReaderCloseEndsPoll(t *testing.T) {
 		t.Fatalf("got %v", err)
 	}
 }
+
+// TestFault_history_cut_in_a_known_epoch: the log knows the leader epoch of the record
+// before the position, but it ended below the position: what was read from there on was cut, and the offsets
+// are other records now.
+func TestFault_history_cut_in_a_known_epoch(t *testing.T) {
+	k := kafkatest.New(t)
+	k.Topic("shards", 1, nil)
+	k.Values("shards", 0, "a", "b", "c")
+	k.ShufflePartitionLeaders() // epoch 1
+	k.Values("shards", 0, "d", "e", "f")
+	c := k.Client()
+	r := newReader(t, c, "shards")
+	check := func(err error) {
+		t.Helper()
+		var cut *kafka.HistoryCutError
+		if !errors.As(err, &cut) || cut.Asked != 5 || cut.LeaderEpoch != 0 || cut.EpochEnd != 3 {
+			t.Fatalf("got %v", err)
+		}
+	}
+	r.Add(0, 5, 0) // five were read in epoch 0, of which the log has three
+	check(readError(t, r))
+	r.Add(0, 3, 0)
+	equal(t, readTo(t, r, 6), []string{"3:d", "4:e", "5:f"})
+	r.Add(0, 5, 1)
+	equal(t, readTo(t, r, 6), []string{"5:f"})
+
+	// A group's commit of the history that is no more.
+	join := func() *kafka.Consumer {
+		m, err := c.NewConsumer(testContext(t), kafka.ConsumerConfig{Group: "g", Topics: []string{"shards"}, Read: quick})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return m
+	}
+	poll := func(m *kafka.Consumer) (got kafka.Batch) {
+		for got.Topic == "" {
+			if err := m.Poll(testContext(t), func(batches []kafka.Batch) { got = batches[0] }); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return got
+	}
+	m := join()
+	poll(m)
+	if err := m.Commit(testContext(t), map[kafka.TopicPartition]kafka.Position{{Topic: "shards"}: {Offset: 5, LeaderEpoch: 0}}); err != nil {
+		t.Fatal(err)
+	}
+	m.Close()
+	m = join()
+	defer m.Close()
+	check(poll(m).Err)
+}
