@@ -30,7 +30,7 @@ var catalogue = []kind{
 	{id: "config-change", tried: "settings that void a promise"},
 
 	// Kafka.
-	{id: "topic-recreated", tried: "a topic deleted and created anew, its end below and above the old position"},
+	{id: "topic-recreated", tried: "a topic deleted and created anew, its end below and above the old position; another cluster"},
 	{id: "offset-out-of-range", tried: "retention passes the committed offset"},
 	{id: "history-cut", tried: "an election or a lost disk takes the log back below the committed offset; other records take the offsets"},
 	{id: "too-large", tried: "a record at the intake's limit, whose envelope is larger; a shard topic with a smaller limit"},
@@ -45,9 +45,9 @@ var catalogue = []kind{
 	{id: "resend", tried: "the same again; a millisecond later over a bucket's and a placement's edge; no id; no timestamp"},
 	{id: "old-copy", tried: "copies after an hour, a day and a week, after restarts and merges, the newest first"},
 	{id: "conflict", tried: "the same identity with another payload"},
-	{id: "odd-ids", tried: "differing in case or form only, the same id in two tenants"},
+	{id: "odd-ids", tried: "empty, 10 kB, differing in case or form only, the same id in two tenants"},
 	{id: "mapping-change", tried: "a topic's mapping changes between a crash and the second reading"},
-	{id: "clock-off", tried: "owners and placements with clocks a year ahead and a year behind"},
+	{id: "clock-off", tried: "router, writer and placements with clocks a year ahead and a year behind"},
 	{id: "reshard", tried: "4 to 6 shards in mid-stream, copies on both sides of the edge in both orders"},
 	{id: "router-skew", tried: "old and new table versions on one stream; golden vectors (tenant, timestamp, id) -> shard"},
 	{id: "filter-as-truth", tried: "a Bloom filter with 50% false positives; ids chosen because it says 'maybe'"},
@@ -56,7 +56,7 @@ var catalogue = []kind{
 	{id: "late", tried: "three days of old data of one tenant beside live traffic"},
 
 	// Data.
-	{id: "type-conflict", tried: "one field of seven types: in one batch and over batches"},
+	{id: "type-conflict", tried: "one field of seven types: in one batch, over batches, over shards"},
 	{id: "timestamps", tried: "s, ms, us, ns as number and text; 0, -1, 2^63-1; years 1 to 9999; RFC 3339 of all kinds; missing"},
 	{id: "big-numbers", tried: "2^53+1, 2^64-1, -2^63, 1e400, 0.1"},
 	{id: "nesting", tried: "{}, [], [{}], [null], then [{b:1}]; depth 200"},

@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -11,11 +12,14 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kfake"
 
 	"github.com/togodb/togo/internal/e2e/tool"
+	"github.com/togodb/togo/internal/event"
 	"github.com/togodb/togo/internal/kafka/kafkatest"
+	"github.com/togodb/togo/router"
 )
 
 // disk is a broker whose data lies in a folder: an unclean election, or a disk that was lost, takes a
@@ -102,6 +106,48 @@ func (d *disk) back(topic, saved string) {
 			d.t.Fatal(err)
 		}
 		d.elect(folder, 1)
+	}
+}
+
+// TestFault_history_cut_of_the_intake: an intake partition ends below what the routers committed. It stops and says so, until
+// an operator sets the group back to where it ends; what comes there is stored, though it has the offsets, and no ids, of
+// events that are gone.
+func TestFault_history_cut_of_the_intake(t *testing.T) {
+	p := newPath(t, event.DefaultMapping())
+	d := newDisk(t)
+	p.over(d.Cluster)
+	lot := func(n int) [][]byte { return slices.Repeat([][]byte{[]byte(`{"no":"id"}`)}, n) }
+	p.send("acme", time.Now(), lot(10)...)
+	p.run()
+	saved := d.copy(pathTopic, 0)
+	p.kafka = d.Cluster
+	p.send("acme", time.Now(), lot(5)...)
+	p.run()
+	d.back(pathTopic, saved)
+	p.kafka = d.Cluster
+	p.send("acme", time.Now(), lot(3)...)
+	r, _, stop := p.start()
+	for ctx, cancel := context.WithTimeout(t.Context(), time.Minute); ; {
+		if s := r.Status().Stopped[pathTopic+"[0]"]; strings.Contains(s, "cut off") {
+			t.Log(s)
+			cancel()
+			break
+		}
+		select {
+		case <-ctx.Done():
+			t.Fatalf("status %+v", r.Status())
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+	if err := r.Ready(); err == nil {
+		t.Error("ready, with a stopped partition")
+	}
+	stop()
+	p.must(p.client.CommitGroup(t.Context(), router.DefaultConfig().Group, pathTopic, map[int32]int64{0: 10}, ""))
+	p.sent, p.again = 13, 5
+	v := p.run()
+	if got := v.Totals(); got.Stored != 18 || got.Events != 18 {
+		t.Errorf("%+v; want 18 events", got)
 	}
 }
 

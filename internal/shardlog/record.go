@@ -175,7 +175,7 @@ type Append struct {
 // Gap accepts the loss of offsets of a source: progress goes on at Next, and
 // open offsets within the ranges are closed as lost. Lost holds every offset
 // from the old Next to a later one. Next may lie before the old one only in
-// another history, with a later leader epoch; no offset from there on may stay open then.
+// another history, with a later leader epoch or any (-1); no offset from there on may stay open then.
 type Gap struct {
 	Source Source  `json:"source"`
 	Lost   []Range `json:"lost"`
