@@ -87,7 +87,7 @@ func testTransactions(t *testing.T, k kafkatest.Server) {
 	}
 	a.ends()
 	e := a.expect(a.send, a.acks, intakeTopics)
-	if sent, _, _, _, _ := e.ledger.Counts(); sent != committed {
+	if sent, _, _, _, _ := e.Ledger().Counts(); sent != committed {
 		t.Fatalf("Kafka shows %d records, %d were committed", sent, committed)
 	}
 	a.check(e)

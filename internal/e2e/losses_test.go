@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/togodb/togo/internal/e2e/audit"
 	"github.com/togodb/togo/internal/e2e/feed"
 	"github.com/togodb/togo/internal/e2e/tool"
 	"github.com/togodb/togo/internal/kafka/kafkatest"
@@ -159,7 +160,7 @@ func testTopicsRecreated(t *testing.T, k kafkatest.Server) {
 	all := a.msgs
 	a.some(1000)
 	a.done()
-	e := newExpectation()
+	e := audit.New()
 	a.add(e, a.send, []string{"events"})
 
 	a.kafka.Recreate("events", 4, nil)
@@ -193,7 +194,7 @@ func testRetentionAheadOfRouter(t *testing.T, k kafkatest.Server) {
 	const topic, partition = "events", 1
 	a.some(1000)
 	a.done()
-	e := newExpectation()
+	e := audit.New()
 	a.add(e, a.send, []string{topic})
 	a.router.stop()
 

@@ -108,7 +108,7 @@ func testRoles(t *testing.T, cluster kafka.ClusterConfig, server *s3test.Server)
 	e := w.expect(s, a, intakeTopics)
 	for n := range posted {
 		id, payload := webEvent(n)
-		w.must(e.ledger.Sent(oracle.Key{Tenant: httpTenant, ID: id}, payload))
+		w.must(e.Ledger().Sent(oracle.Key{Tenant: httpTenant, ID: id}, payload))
 	}
 	w.check(e)
 	for _, s := range before.Shards {

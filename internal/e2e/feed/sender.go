@@ -148,6 +148,7 @@ func (s *Sender) Await(ctx context.Context, count int) error {
 // Held is a record as Kafka holds it.
 type Held struct {
 	Message
+	Partition int32
 	// Position is the id that Togo makes of the record's place.
 	Position string
 }
@@ -198,8 +199,9 @@ func (s *Sender) Read(ctx context.Context, topic string) ([]Held, error) {
 
 func held(c *kafka.Client, info kafka.TopicInfo, r *kafka.Record) Held {
 	h := Held{
-		Message:  Message{Topic: info.Name, Key: string(r.Key), Value: r.Value},
-		Position: fmt.Sprintf("@%s/%s/%d/%d/%d/0", c.ClusterID(), info.ID, r.Partition, r.LeaderEpoch, r.Offset),
+		Message:   Message{Topic: info.Name, Key: string(r.Key), Value: r.Value},
+		Partition: r.Partition,
+		Position:  fmt.Sprintf("@%s/%s/%d/%d/%d/0", c.ClusterID(), info.ID, r.Partition, r.LeaderEpoch, r.Offset),
 	}
 	for _, header := range r.Headers {
 		v := string(header.Value)
