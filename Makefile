@@ -3,10 +3,12 @@ GO    ?= go
 BIN   := bin
 TOGO  := $(BIN)/togo
 FUZZTIME ?= 10000x
+KILLS ?= 200
+SEED  ?= 1
 
 export CGO_ENABLED ?= 0
 
-.PHONY: help build demo test test-all faults mutants fuzz bench lint clean
+.PHONY: help build demo test test-all faults chaos mutants fuzz bench lint clean
 .DEFAULT_GOAL := help
 
 help: ## list the commands
@@ -35,6 +37,9 @@ fuzz: ## a short run of every fuzz target (FUZZTIME=10000x tries each)
 
 faults: ## the faults that such systems had, each kind by its name: what was tried, and the result
 	@$(GO) run ./cmd/faults
+
+chaos: build ## kill, pause and cut off processes of every role over Apache Kafka and an S3 server (KILLS=200 SEED=1 ARGS='-for 5m')
+	@./scripts/chaos.sh -kills $(KILLS) -seed $(SEED) $(ARGS)
 
 bench: ## CPU time, allocations and memory for each step of an event's way
 	./scripts/bench.sh

@@ -59,6 +59,9 @@ func New(binary, dir string) (*Server, error) {
 	return s, os.MkdirAll(s.root(), 0o777)
 }
 
+// Addr is where the server listens, running or not.
+func (s *Server) Addr() string { return s.address }
+
 func (s *Server) root() string { return filepath.Join(s.dir, "buckets") }
 
 // Start starts a server that ends with the test.

@@ -1,0 +1,174 @@
+package chaos
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/togodb/togo/internal/e2e/tool"
+)
+
+// The names of faults in the report.
+const (
+	killed        = "SIGKILL to a "
+	killedAtStart = "SIGKILL while it starts, to a "
+	frozen        = "SIGSTOP and SIGCONT to a "
+	zombies       = "of these, writers that woke when another owned their shard"
+	brokerKilled  = "SIGKILL to the broker"
+	brokerStopped = "restart of the broker"
+	s3Killed      = "SIGKILL to the S3 server"
+	storeTrouble  = "seconds of trouble for half of the requests to the store"
+	placed        = "changes of placements"
+)
+
+// step waits a moment, and lets one thing happen. Its end is undone in the background.
+func (r *run) step(ctx context.Context, shared bool) {
+	if !sleep(ctx, r.between(200*time.Millisecond, 1500*time.Millisecond)) {
+		return
+	}
+	n := r.nodes[r.rng.IntN(len(r.nodes))]
+	switch p := r.rng.Float64(); {
+	case p < 0.62:
+		r.kill(ctx, n)
+	case p < 0.78:
+		r.freeze(ctx, n, shared)
+	case p < 0.81:
+		r.restartBroker(ctx)
+	case p < 0.87:
+		r.restartS3(ctx)
+	case p < 0.95:
+		r.trouble(ctx)
+	default:
+		r.place(ctx)
+	}
+}
+
+func (r *run) between(least, most time.Duration) time.Duration {
+	return least + time.Duration(r.rng.Int64N(int64(most-least)))
+}
+
+// heal undoes a fault later.
+func (r *run) heal(f func()) {
+	r.healing.Add(1)
+	go func() {
+		defer r.healing.Done()
+		f()
+	}()
+}
+
+// kill kills a process, one time in five again while it starts.
+func (r *run) kill(ctx context.Context, n *node) {
+	again, starting := r.rng.IntN(5) == 0, r.between(0, 600*time.Millisecond)
+	pause := r.between(0, time.Second)
+	if !n.kill(pause) {
+		return
+	}
+	r.count(killed + n.role)
+	if again {
+		r.heal(func() {
+			sleep(ctx, pause+starting)
+			if n.kill(0) {
+				r.count(killedAtStart + n.role)
+			}
+		})
+	}
+}
+
+// freeze stops a process for longer than others need to take its place.
+func (r *run) freeze(ctx context.Context, n *node, shared bool) {
+	pause := r.between(time.Second, 6*time.Second) // a router's session lasts 2 s
+	if !n.freeze() {
+		return
+	}
+	r.count(frozen + n.role)
+	pid := n.pid()
+	r.heal(func() {
+		taken := false
+		if n.role == writer && shared {
+			taken = r.awaitTaken(ctx, pid)
+		}
+		if !taken {
+			sleep(ctx, pause)
+		}
+		if n.thaw() && taken {
+			r.count(zombies)
+		}
+	})
+}
+
+// awaitTaken waits for some seconds until a process owns no shard any more.
+func (r *run) awaitTaken(ctx context.Context, pid int) bool {
+	ctx, cancel := context.WithTimeout(ctx, 8*time.Second)
+	defer cancel()
+	owned := func(s tool.Status) bool {
+		return slices.ContainsFunc(s.Shards, func(l tool.Shard) bool { return strings.HasSuffix(l.Owner, fmt.Sprint("/", pid)) })
+	}
+	s, err := r.tool.Status(ctx)
+	if err != nil || !owned(s) {
+		return false
+	}
+	_, err = r.tool.Await(ctx, "another owns its shards", func(s tool.Status) bool { return len(s.Shards) > 0 && !owned(s) })
+	return err == nil
+}
+
+// restartBroker kills or stops the broker, and starts it again.
+func (r *run) restartBroker(ctx context.Context) {
+	r.healing.Wait() // one server at a time
+	pause := r.between(0, 2*time.Second)
+	if r.rng.IntN(2) == 0 {
+		r.count(brokerKilled)
+		r.kafka.Kill()
+	} else {
+		r.count(brokerStopped)
+		if err := r.kafka.Stop(); err != nil {
+			r.complain(fmt.Errorf("stop the broker: %w", err))
+		}
+	}
+	r.heal(func() {
+		sleep(ctx, pause)
+		if err := r.kafka.Start(context.WithoutCancel(ctx)); err != nil {
+			r.complain(fmt.Errorf("start the broker again: %w", err))
+		}
+	})
+}
+
+// restartS3 kills the S3 server, and starts it again.
+func (r *run) restartS3(ctx context.Context) {
+	r.healing.Wait()
+	pause := r.between(0, 3*time.Second)
+	r.count(s3Killed)
+	r.s3.Kill()
+	r.heal(func() {
+		sleep(ctx, pause)
+		if err := r.s3.Start(); err != nil {
+			r.complain(fmt.Errorf("start the S3 server again: %w", err))
+		}
+	})
+}
+
+// trouble makes the store hard to reach for some seconds.
+func (r *run) trouble(ctx context.Context) {
+	seconds := r.between(time.Second, 4*time.Second)
+	r.count(storeTrouble)
+	r.proxy.SetRate(0.5)
+	r.heal(func() {
+		sleep(ctx, seconds)
+		r.proxy.SetRate(usualTrouble)
+	})
+}
+
+// place puts a tenant, or all that have no placement, on other shards.
+func (r *run) place(ctx context.Context) {
+	some := r.rng.Perm(shards)[:1+r.rng.IntN(shards)]
+	list := strings.Trim(strings.ReplaceAll(fmt.Sprint(some), " ", ","), "[]")
+	args := []string{"placements", "set", r.traffic.anyTenant(), list}
+	if r.rng.IntN(3) == 0 {
+		args = []string{"placements", "default", list}
+	}
+	if _, err := r.tool.Output(ctx, args...); err != nil && ctx.Err() == nil {
+		return // the S3 server is down
+	}
+	r.count(placed)
+}

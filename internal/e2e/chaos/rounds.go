@@ -1,0 +1,163 @@
+package chaos
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/togodb/togo/internal/e2e/tool"
+)
+
+// ownersOf are the shards that each writer is told to own: all, or its own half.
+func ownersOf(shared bool) [][]string {
+	if shared {
+		return [][]string{nil, nil}
+	}
+	return [][]string{{"--set", "writer.shards=[0, 1]"}, {"--set", "writer.shards=[2, 3]"}}
+}
+
+// rounds alternate between writers that share all shards and writers with shards of their own;
+// each ends with a quiet point.
+func (r *run) rounds(ctx context.Context) (Report, error) {
+	for _, n := range r.ofRole(writer) {
+		n.wake(nil)
+	}
+	if err := r.connect(ctx); err != nil {
+		return Report{}, err
+	}
+	r.sayf("everything is up: 2 routers, 2 writers, 2 intakes, Apache Kafka at %s, S3 at %s behind %s", r.kafka.Addr, r.s3.Endpoint, r.proxy.Endpoint)
+	var report Report
+	each := min(max(r.Kills/8, 15), 25)
+	for shared := true; ; shared = !shared {
+		if err := r.round(ctx, shared, each); err != nil {
+			return report, err
+		}
+		if err := r.quiet(ctx, &report); err != nil {
+			return report, err
+		}
+		report.QuietSpots++
+		r.say(report, shared)
+		if report.Failed() {
+			return report, nil
+		}
+		if !r.goesOn(ctx) {
+			break
+		}
+		if err := r.reshare(!shared); err != nil {
+			return report, err
+		}
+	}
+	return report, r.last(ctx, &report)
+}
+
+func (r *run) goesOn(ctx context.Context) bool {
+	return ctx.Err() == nil && r.killCount() < r.Kills && (r.For == 0 || time.Since(r.began) < r.For)
+}
+
+// round sends, and lets things happen, until so many processes were killed.
+func (r *run) round(ctx context.Context, shared bool, kills int) error {
+	r.proxy.SetRate(usualTrouble)
+	s := r.startSending(ctx)
+	until := min(r.killCount()+kills, r.Kills)
+	for r.goesOn(ctx) && r.killCount() < until {
+		r.step(ctx, shared)
+	}
+	r.healing.Wait()
+	r.proxy.SetRate(0)
+	return errors.Join(s.stop(), r.failure(), ctx.Err())
+}
+
+// reshare stops the writers well, and has them start with other shards.
+func (r *run) reshare(shared bool) error {
+	for i, n := range r.ofRole(writer) {
+		if err := n.stop(); err != nil {
+			return err
+		}
+		n.wake(ownersOf(shared)[i])
+	}
+	return nil
+}
+
+// quiet waits until nothing is left to do, and compares.
+func (r *run) quiet(ctx context.Context, report *Report) error {
+	ctx, cancel := context.WithTimeout(ctx, quietLimit)
+	defer cancel()
+	began := time.Now()
+	status, err := r.tool.Await(ctx, "everything is stored", tool.Status.Done)
+	if err != nil {
+		report.Verdict.Wrong = append(report.Verdict.Wrong, fmt.Sprintf("the processes do not catch up within %s: %v", quietLimit, err))
+		return nil
+	}
+	r.sayf("quiet after %.1fs", time.Since(began).Seconds())
+	for _, topic := range []string{kafkaTopic, httpTopic} {
+		held, err := r.send.Read(ctx, topic)
+		if err != nil {
+			return err
+		}
+		for _, h := range held {
+			if topic == httpTopic {
+				h = overHTTP(h)
+			}
+			if err := r.audit.Add(h); err != nil {
+				return err
+			}
+		}
+	}
+	if missing := r.audit.Missing(r.acked); len(missing) > 0 {
+		return fmt.Errorf("%d acknowledged records are not in Kafka, the first is number %d: the broker broke its word, the rest proves nothing", len(missing), missing[0])
+	}
+	found, err := r.audit.Find(ctx, r.tool)
+	if err != nil {
+		return err
+	}
+	report.Verdict = r.audit.Compare(found)
+	report.cries(r.nodes)
+	report.Kills, report.Stored = r.killCount(), status.Totals.Stored
+	report.Records, _, _, _, _ = r.audit.Ledger().Counts()
+	return r.verify(ctx, report)
+}
+
+// verify asks the program itself, too.
+func (r *run) verify(ctx context.Context, report *Report) error {
+	out, err := r.tool.Output(ctx, "verify")
+	if err != nil || !strings.Contains(out, "failed=0") {
+		report.Verify = fmt.Sprintf("%v\n%s", err, out)
+	}
+	return ctx.Err()
+}
+
+// cries are a failure, wherever they come from.
+func (report *Report) cries(nodes []*node) {
+	for _, n := range nodes {
+		if line := n.cry(); line != "" {
+			report.Verdict.Wrong = append(report.Verdict.Wrong, n.name+" says "+line)
+		}
+	}
+}
+
+// last lets all late writes land, looks once more, and stops everybody well.
+func (r *run) last(ctx context.Context, report *Report) error {
+	r.proxy.Settle()
+	if err := r.quiet(ctx, report); err != nil {
+		return err
+	}
+	report.QuietSpots++
+	for _, n := range r.nodes {
+		if err := n.stop(); err != nil {
+			report.Verdict.Wrong = append(report.Verdict.Wrong, err.Error())
+		}
+	}
+	r.table(*report)
+	return nil
+}
+
+func (r *run) say(report Report, shared bool) {
+	how := "each shard had one writer"
+	if shared {
+		how = "both writers wanted all shards"
+	}
+	r.sayf("%d kills, %s: %d records in Kafka, %d stored; %d lost, %d extra, %d wrong", report.Kills, how, report.Records, report.Stored,
+		len(report.Verdict.Lost), len(report.Verdict.Extra), len(report.Verdict.Wrong))
+}
