@@ -22,6 +22,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"syscall"
 )
 
@@ -36,7 +37,7 @@ func main() {
 
 func run(ctx context.Context) error {
 	root := flag.String("root", ".", "the module's folder")
-	only := flag.String("only", "*", "names of mutants, a pattern as of a shell")
+	only := flag.String("only", "*", "names of mutants, with commas between, patterns as of a shell")
 	check := flag.Bool("check", false, "only see that each patch applies and compiles")
 	jobs := flag.Int("jobs", max(1, runtime.NumCPU()/2), "mutants at a time")
 	withSim := flag.Bool("sim", false, "run the simulation on every mutant, too, and show what it finds alone")
@@ -50,7 +51,7 @@ func run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	list, err := load(filepath.Join(abs, "mutants"), *only)
+	list, err := load(filepath.Join(abs, "mutants"), strings.Split(*only, ",")...)
 	if err != nil {
 		return err
 	}

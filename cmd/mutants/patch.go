@@ -23,8 +23,8 @@ type edit struct {
 	old, new string
 }
 
-// load reads the mutants whose names match a pattern, in the order of their names.
-func load(dir, pattern string) ([]mutant, error) {
+// load reads the mutants whose names match one of the patterns, in the order of their names.
+func load(dir string, patterns ...string) ([]mutant, error) {
 	files, err := filepath.Glob(filepath.Join(dir, "*.patch"))
 	if err != nil {
 		return nil, err
@@ -32,9 +32,7 @@ func load(dir, pattern string) ([]mutant, error) {
 	var out []mutant
 	for _, file := range files {
 		name := strings.TrimSuffix(filepath.Base(file), ".patch")
-		if ok, err := path.Match(pattern, name); err != nil {
-			return nil, fmt.Errorf("pattern %q: %w", pattern, err)
-		} else if !ok {
+		if !slices.ContainsFunc(patterns, func(p string) bool { ok, _ := path.Match(p, name); return ok }) {
 			continue
 		}
 		text, err := os.ReadFile(file)
@@ -48,7 +46,7 @@ func load(dir, pattern string) ([]mutant, error) {
 		out = append(out, m)
 	}
 	if len(out) == 0 {
-		return nil, fmt.Errorf("no mutant in %s is named like %q", dir, pattern)
+		return nil, fmt.Errorf("no mutant in %s is named like %q", dir, patterns)
 	}
 	return out, nil
 }
