@@ -139,7 +139,9 @@ func TestRunStopsAtCorruption(t *testing.T) {
 			t.Fatal(err)
 		}
 		store.Put(t.Context(), k.log.Key(2), []byte(`{"format":1,"version":2,"kind":"extend","nonce":"x","prev":{"nonce":"y","sum":"z"},"time_ms":0,"extend":{"horizon":5}}`))
-		if err := k.Run(t.Context()); !errors.Is(err, ErrCorrupt) {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+		defer cancel()
+		if err := k.Run(ctx); !errors.Is(err, ErrCorrupt) {
 			t.Errorf("Run over a broken chain: %v", err)
 		}
 	})
