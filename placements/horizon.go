@@ -65,8 +65,9 @@ func (k *Keeper) Extend(ctx context.Context, past event.Timestamp) (*Table, erro
 	})
 }
 
-// keepAhead raises the horizon if less than margin of it is left.
-func (k *Keeper) keepAhead(ctx context.Context) error {
+// KeepAhead reads what is new in the chain, and raises the horizon if less than margin
+// of it is left: one round of Run.
+func (k *Keeper) KeepAhead(ctx context.Context) error {
 	t, err := k.Refresh(ctx)
 	if err != nil {
 		return err
@@ -94,7 +95,7 @@ func (k *Keeper) keepAhead(ctx context.Context) error {
 func (k *Keeper) Run(ctx context.Context) error {
 	for {
 		round, cancel := context.WithTimeout(ctx, roundTimeout)
-		err := k.keepAhead(round)
+		err := k.KeepAhead(round)
 		cancel()
 		switch {
 		case ctx.Err() != nil:

@@ -166,7 +166,7 @@ func (k *Keeper) AtLeast(ctx context.Context, version Version) (*Table, error) {
 		if isFinal(err) {
 			return nil, err
 		}
-		if waitErr := sleep(ctx, k.cfg.Backoff.Pause(attempt)); waitErr != nil {
+		if waitErr := k.cfg.Backoff.Wait(ctx, attempt); waitErr != nil {
 			return nil, errors.Join(fmt.Errorf("wait for placement version %d, attempt %d: %w", version, attempt, waitErr), err)
 		}
 	}

@@ -309,7 +309,7 @@ func (s *scenario) runWrite(ctx context.Context, cmd string, a *actor, w words, 
 	case "extend":
 		_, err = k.Extend(ctx, s.time(a, w["past"]))
 	case "keep-ahead":
-		err = k.keepAhead(ctx)
+		err = k.KeepAhead(ctx)
 	case "force-horizon": // what no keeper would propose
 		_, err = k.Propose(ctx, func(*Table) (Record, error) {
 			return Record{Kind: KindExtend, Extend: &Extend{Horizon: s.time(a, w["to"])}}, nil

@@ -8,7 +8,6 @@ import (
 
 	"github.com/togodb/togo/internal/event"
 	"github.com/togodb/togo/internal/kafka"
-	"github.com/togodb/togo/internal/kafka/kafkatest"
 	"github.com/togodb/togo/placements"
 )
 
@@ -75,7 +74,7 @@ func (p *player) makeWorld(n int) *world {
 		case 0: // compacted, or aborted
 		case 1:
 			r = record(int64(i), "")
-			r = kafkatest.Control(r)
+			r = kafka.AsControl(r)
 		case 2:
 			r = record(int64(i), "{broken")
 		case 3:

@@ -293,7 +293,7 @@ func TestCoreGathers(t *testing.T) {
 
 func TestCoreSkipsOffsetsWithoutRecords(t *testing.T) {
 	control := func(offset int64) *kafka.Record {
-		return kafkatest.Control(record(offset, ""))
+		return kafka.AsControl(record(offset, ""))
 	}
 	h := newHarness(t, nil, nil)
 	h.assign(0, 5)

@@ -51,7 +51,8 @@ func (b Backoff) Pause(attempt int) time.Duration {
 	return pause - time.Duration(jitter()*float64(pause/2))
 }
 
-func (b Backoff) wait(ctx context.Context, attempt int) error {
+// Wait pauses after the attempt-th try, and returns early with the reason if ctx ends.
+func (b Backoff) Wait(ctx context.Context, attempt int) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}

@@ -89,7 +89,7 @@ func (l *Log) Append(ctx context.Context, p Position, body []byte, isOurs func(f
 		if ctx.Err() == nil && l.OnRetry != nil {
 			l.OnRetry(p, attempt, err)
 		}
-		if pause := l.Backoff.wait(ctx, attempt); pause != nil {
+		if pause := l.Backoff.Wait(ctx, attempt); pause != nil {
 			return Outcome{}, fmt.Errorf("append at %s, attempt %d: %w; the position is not settled: %w", key, attempt, err, pause)
 		}
 	}

@@ -16,6 +16,10 @@ import (
 type RegistryConfig struct {
 	MaxColumns int   // a tenant; 0 is DefaultMaxColumns
 	CacheBytes int64 // of column lists in memory; 0 is DefaultCacheBytes
+	// NewNonce makes the nonces of lists; nil is chain.NewNonce.
+	NewNonce func() string
+	// Backoff is the pause between tries of a write.
+	Backoff chain.Backoff
 }
 
 // DefaultCacheBytes holds about 100 full lists, or 2,000 of fifty columns.
@@ -64,6 +68,9 @@ func NewRegistry(store objstore.Store, config RegistryConfig) *Registry {
 	if config.CacheBytes == 0 {
 		config.CacheBytes = DefaultCacheBytes
 	}
+	if config.NewNonce == nil {
+		config.NewNonce = chain.NewNonce
+	}
 	return &Registry{store: store, config: config, tenants: map[event.TenantID]*list.Element{}, lru: list.New()}
 }
 
@@ -106,13 +113,13 @@ func (r *Registry) Refresh(tenant event.TenantID) {
 }
 
 func (r *Registry) log(tenant event.TenantID) *chain.Log {
-	return &chain.Log{Store: r.store, Prefix: "columns/" + string(tenant)}
+	return &chain.Log{Store: r.store, Prefix: "columns/" + string(tenant), Backoff: r.config.Backoff}
 }
 
 // append puts next behind the version that it was made from, and returns the list that
 // is there now: next, or the winner's.
 func (r *Registry) append(ctx context.Context, tenant event.TenantID, next *Columns) (*Columns, error) {
-	nonce := chain.NewNonce()
+	nonce := r.config.NewNonce()
 	position := next.Version + 1
 	isOurs := func(found []byte) bool {
 		_, foundNonce, err := decodeColumns(found, tenant, position, r.config.MaxColumns)

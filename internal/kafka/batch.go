@@ -19,6 +19,12 @@ type Header = kgo.RecordHeader
 // holds no event. Readers and consumers return them, so that every offset is seen.
 func IsControl(r *Record) bool { return r.Attrs.IsControl() }
 
+// AsControl makes of r a transaction marker, for who stands in for a broker.
+func AsControl(r *Record) *Record {
+	r.Attrs = kgo.NewRecordAttrs(kgo.RecordAttrsOpts{Transactional: true, Control: true})
+	return r
+}
+
 // Batch is what one Poll brought of one partition: records in offset order, or an
 // error that ends the partition's reading until it is added (or assigned) again.
 type Batch struct {

@@ -31,6 +31,7 @@ var rank = map[string]int{
 	"internal/inspect":  6,
 	"bench":             7,
 	"internal/e2e":      7,
+	"internal/sim":      7,
 	"cmd":               8,
 }
 

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"sync"
 
 	"github.com/togodb/togo/internal/chain"
 	"github.com/togodb/togo/internal/event"
@@ -195,29 +194,17 @@ func (l *Log) writeCheckpoint(ctx context.Context, p *CheckpointPlan) error {
 
 // writeDays writes the new manifests, and names them in the root.
 func (l *Log) writeDays(ctx context.Context, at chain.Position, p *CheckpointPlan) error {
-	errs := make([]error, len(p.days))
-	slots := make(chan struct{}, l.cfg.Parallel)
-	var wait sync.WaitGroup
-	for i := range p.days {
+	err := l.each(len(p.days), func(i int) error {
 		d := &p.days[i]
 		if len(d.entries)+len(d.removed) == 0 {
-			continue
+			return nil
 		}
-		slots <- struct{}{}
-		write := func() {
-			defer func() { <-slots }()
-			ref, err := l.putManifest(ctx, at, dayName(d.day), d.manifest(p.shard))
-			ref.Level, ref.Adds, ref.Removes = d.level, len(d.entries), len(d.removed)
-			d.run, errs[i] = &run{ref: ref, removed: d.removed}, err
-		}
-		if l.cfg.Parallel == 1 {
-			write() // in the order of the days
-			continue
-		}
-		wait.Go(write)
-	}
-	wait.Wait()
-	if err := errors.Join(errs...); err != nil {
+		ref, err := l.putManifest(ctx, at, dayName(d.day), d.manifest(p.shard))
+		ref.Level, ref.Adds, ref.Removes = d.level, len(d.entries), len(d.removed)
+		d.run = &run{ref: ref, removed: d.removed}
+		return err
+	})
+	if err != nil {
 		return err
 	}
 	for i := range p.days {

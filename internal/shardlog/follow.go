@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 
 	"github.com/togodb/togo/internal/chain"
 	"github.com/togodb/togo/internal/objstore"
@@ -82,11 +81,7 @@ func (l *Log) ReadAfter(ctx context.Context, after chain.Position, limit int) ([
 // position that has none.
 func (l *Log) readWindow(ctx context.Context, from chain.Position, n int) ([][]byte, error) {
 	bodies, errs := make([][]byte, n), make([]error, n)
-	var wait sync.WaitGroup
-	for i := range n {
-		wait.Go(func() { bodies[i], errs[i] = l.chain.Read(ctx, from+chain.Position(i)) })
-	}
-	wait.Wait()
+	l.parallel(n, func(i int) { bodies[i], errs[i] = l.chain.Read(ctx, from+chain.Position(i)) })
 	for i, err := range errs {
 		if err == nil {
 			continue

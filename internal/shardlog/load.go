@@ -148,22 +148,29 @@ func (l *Log) loadRoot(ctx context.Context, at chain.Position) (*State, error) {
 // each runs one load for each of n objects, some at a time.
 func (l *Log) each(n int, load func(i int) error) error {
 	errs := make([]error, n)
+	l.parallel(n, func(i int) { errs[i] = load(i) })
+	return errors.Join(errs...)
+}
+
+// parallel does n requests, as many at a time as the settings allow; with one, in their
+// order and on the caller's goroutine.
+func (l *Log) parallel(n int, do func(i int)) {
+	if l.cfg.Parallel == 1 || n == 1 {
+		for i := range n {
+			do(i)
+		}
+		return
+	}
 	slots := make(chan struct{}, l.cfg.Parallel)
 	var wait sync.WaitGroup
 	for i := range n {
 		slots <- struct{}{}
-		run := func() {
+		wait.Go(func() {
 			defer func() { <-slots }()
-			errs[i] = load(i)
-		}
-		if l.cfg.Parallel == 1 {
-			run()
-			continue
-		}
-		wait.Go(run)
+			do(i)
+		})
 	}
 	wait.Wait()
-	return errors.Join(errs...)
 }
 
 // loadDays folds the manifests of all days into s.

@@ -270,9 +270,3 @@ func (c *Cluster) RefuseCommits() (allow func()) {
 
 // Quiet is a logger that says nothing.
 func Quiet() *slog.Logger { return slog.New(slog.NewTextHandler(io.Discard, nil)) }
-
-// Control makes the record one that IsControl.
-func Control(r *kafka.Record) *kafka.Record {
-	r.Attrs = kgo.NewRecordAttrs(kgo.RecordAttrsOpts{Transactional: true, Control: true})
-	return r
-}

@@ -1,0 +1,83 @@
+package sim
+
+import "time"
+
+// CrashMode says what happens at the k-th call.
+type CrashMode string
+
+// The ways in which a call goes wrong.
+const (
+	CrashBefore CrashMode = "crash before" // the process dies, and nothing is done
+	CrashAfter  CrashMode = "crash after"  // it is done, and the process dies before the answer
+	AnswerLost  CrashMode = "answer lost"  // it is done; the process is told of a time-out
+	LandsLate   CrashMode = "lands late"   // a write that the process is told has failed is done much later
+)
+
+// CrashModes are all of them.
+var CrashModes = []CrashMode{CrashBefore, CrashAfter, AnswerLost, LandsLate}
+
+// Crash is one place where a run goes wrong.
+type Crash struct {
+	K    int // the call, from 1
+	Mode CrashMode
+}
+
+// lateBy is how much later the write of LandsLate is done: after retries, and
+// after another process has taken over.
+const lateBy = 45 * time.Second
+
+// crash counts the call, and says whether its process dies now. do is what is to be done.
+func (w *world) crash(c *Crash, p *process, of, what string, write bool, f *fate, do func() error) bool {
+	w.calls++
+	if w.calls != c.K {
+		return false
+	}
+	w.faults.list = append(w.faults.list, Fault{At: w.now, Kind: string(c.Mode), What: p.name + " " + of + " " + what})
+	w.note("%s: %s %s %s", c.Mode, p.name, of, what)
+	restart := func() { w.after(time.Second, func() { w.recover(p) }) }
+	switch c.Mode {
+	case CrashBefore:
+		restart()
+		return true
+	case CrashAfter:
+		_ = do()
+		restart()
+		return true
+	case AnswerLost:
+		f.after, f.err = timeout, errTimeout
+	case LandsLate:
+		if write {
+			f.before, f.after, f.err = lateBy, timeout-lateBy, errTimeout
+		}
+	}
+	return false
+}
+
+// recover starts what died, whatever it is.
+func (w *world) recover(p *process) {
+	switch {
+	case w.operator != nil && w.operator.process == p:
+		w.operator.again()
+	case p.name == first:
+		w.genesis()
+	default:
+		w.restart(p)
+	}
+}
+
+// CrashPlan makes a run the standard scenario: no faults of its own, and all that can
+// be told apart is in it.
+func CrashPlan(k int, mode CrashMode) Options {
+	return Options{Seed: 1, Crash: &Crash{K: k, Mode: mode}, plan: func(p *plan) {
+		p.shards, p.maxShards, p.routers, p.writers, p.overlapping = 2, 3, 1, 1, true
+		p.intakeParts, p.intakes, p.tenants = 1, []string{"intake"}, []string{"a", "b"}
+		p.events, p.eventEvery, p.quietPoints = 40, 500*time.Millisecond, 0
+		p.faultRate, p.faultEvery, p.kafkaLoses = 0, 0, false
+		p.changeEvery = 15 * time.Second
+		p.checkpointEvery, p.reclaimAfter = 3, 5*time.Second
+		p.shard.FlushAge, p.shard.SmallTenantAge, p.shard.FlushBytes = time.Second, 4*time.Second, 20_000
+		p.shard.DedupBytes, p.shard.DedupTenantBytes, p.shard.MaxOpen = 300, 300, 50
+		p.router.Linger, p.router.CommitEvery, p.router.BatchEvents = 20*time.Millisecond, time.Second, 5
+		p.fetchRecords = 10
+	}}
+}

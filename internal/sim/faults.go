@@ -1,0 +1,139 @@
+package sim
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"time"
+)
+
+// Fault is one thing that went wrong in a run.
+type Fault struct {
+	N    int // its number in the run, from 0
+	At   time.Duration
+	Kind string
+	What string
+}
+
+func (f Fault) String() string {
+	return fmt.Sprintf("#%d %s %s: %s", f.N, f.At.Round(time.Millisecond), f.Kind, f.What)
+}
+
+// faults draws what goes wrong. Each kind of decision draws the same number of
+// random numbers whether or not its fault is let through, so that a run with some of the
+// faults left out stays as close as it can to the run with all.
+type faults struct {
+	w     *world
+	r     *rand.Rand
+	rate  float64 // of calls that go wrong
+	drawn int     // faults that would have been injected
+	list  []Fault // those that were
+	calm  bool    // nothing goes wrong any more
+	down  map[string]time.Duration
+}
+
+// strike says whether a fault that was drawn happens, and writes it down.
+func (f *faults) strike(kind, format string, args ...any) bool {
+	n := f.drawn
+	f.drawn++
+	if f.calm || f.w.opt.without(n) {
+		return false
+	}
+	what := fmt.Sprintf(format, args...)
+	f.list = append(f.list, Fault{n, f.w.now, kind, what})
+	f.w.note("fault %s %s", kind, what)
+	return true
+}
+
+// fate is what becomes of one call of the store or of Kafka.
+type fate struct {
+	before time.Duration // until it is done there
+	after  time.Duration // until the answer is here
+	done   bool          // it is done there, at `before`
+	err    error         // the answer in place of the true one
+}
+
+// The times of a call without faults, and of one that is slow.
+const (
+	fastest, slowest = time.Millisecond, 300 * time.Millisecond
+	longest          = 2 * time.Minute
+	timeout          = 10 * time.Second
+	latest           = 20 * time.Minute // of a write that was reported failed
+)
+
+// fate decides for a call to `of`; refusals are what may come instead of an answer, of
+// a write or of a read.
+func (f *faults) fate(p *process, of, what string, write bool, refusals []error) fate {
+	w := f.w
+	out := fate{before: delay(w.delays, fastest, slowest), after: delay(w.delays, fastest, slowest), done: true}
+	if till, ok := f.down[of]; ok && w.now < till && !f.calm {
+		out.done, out.err = false, refusals[0]
+		return out
+	}
+	x, kind, d, pick := f.r.Float64(), f.r.IntN(10), delay(f.r, time.Second, latest), f.r.IntN(len(refusals))
+	if x >= f.rate {
+		return out
+	}
+	what = p.name + " " + of + " " + what
+	switch {
+	case kind < 3:
+		if f.strike("refused", "%s: %v", what, refusals[pick]) {
+			out.done, out.err = false, refusals[pick]
+		}
+	case kind < 5:
+		if f.strike("answer lost", "%s", what) {
+			out.after, out.err = timeout, errTimeout
+		}
+	case kind < 7 && write:
+		if f.strike("lands late", "%s, after %s", what, d.Round(time.Millisecond)) {
+			out.before, out.after, out.err = d, timeout-d, errTimeout // the answer may come before it
+		}
+	case kind < 8:
+		if f.strike("torn", "%s", what) {
+			out.done, out.err = false, errReset
+		}
+	default:
+		if f.strike("slow", "%s, %s", what, min(d, longest).Round(time.Millisecond)) {
+			out.after = min(d, longest)
+		}
+	}
+	return out
+}
+
+// call has the running task of p call another system: do happens there, and its error
+// or the fate's comes back.
+func (w *world) call(p *process, of, what string, write bool, refusals []error, do func() error) error {
+	t := w.current
+	if t == nil || t.p != p {
+		panic("sim: a call outside of its process's tasks: " + what)
+	}
+	f := w.faults.fate(p, of, what, write, refusals)
+	if c := w.opt.Crash; c != nil && w.crash(c, p, of, what, write, &f, do) {
+		p.kill()
+	}
+	var err error
+	if f.done {
+		w.after(f.before, func() {
+			if e := do(); f.err == nil {
+				err = e
+			}
+			w.note("%s %s %s: %s", p.name, of, what, short(err))
+		})
+	}
+	if f.err != nil {
+		err = f.err
+	}
+	p.after(max(f.before+f.after, 0), t.resume)
+	t.park()
+	if f.err != nil {
+		return f.err
+	}
+	return err
+}
+
+// short is an error as it stands in the history.
+func short(err error) string {
+	if err == nil {
+		return "ok"
+	}
+	return err.Error()
+}

@@ -1,0 +1,152 @@
+package sim
+
+import (
+	"fmt"
+	"slices"
+	"time"
+)
+
+// strikes draws whether a fault of probability p comes, and strikes.
+func (f *faults) strikes(p float64, kind, format string, args ...any) bool {
+	return f.r.Float64() < p && f.strike(kind, format, args...)
+}
+
+// nemesis does the faults that are not of one call: to processes, to clocks, to whole
+// servers, to Kafka's logs.
+type nemesis struct {
+	w *world
+	f *faults
+}
+
+// begin strikes again and again, about every `every`.
+func (n *nemesis) begin(every time.Duration) {
+	n.w.after(delay(n.f.r, every/10, every*3), func() {
+		n.strike()
+		n.begin(every)
+	})
+}
+
+// strike draws the same numbers whatever comes of them.
+func (n *nemesis) strike() {
+	w, r := n.w, n.f.r
+	pick, kind, d, x := r.IntN(1<<20), r.IntN(100), delay(r, time.Second, 20*time.Minute), r.IntN(1<<20)
+	procs := w.processes()
+	if len(procs) == 0 {
+		return // the store has no placements yet
+	}
+	p := procs[pick%len(procs)]
+	switch {
+	case kind < 35:
+		if p.up && n.f.strike("kill", "%s, for %s", p.name, (d/10).Round(time.Millisecond)) {
+			p.kill()
+			w.after(d/10, func() { w.restart(p) })
+		}
+	case kind < 60:
+		if p.up && n.f.strike("freeze", "%s, for %s", p.name, d.Round(time.Millisecond)) {
+			p.frozenTill = max(p.frozenTill, w.now+d)
+		}
+	case kind < 68:
+		skews := []time.Duration{-365 * 24 * time.Hour, -3 * time.Hour, -time.Minute, 0, time.Minute, 3 * time.Hour, 365 * 24 * time.Hour}
+		if skew := skews[x%len(skews)]; n.f.strike("clock", "of %s off by %s", p.name, skew) {
+			p.skew = skew
+		}
+	case kind < 74:
+		of := []string{"store", "kafka"}[x%2]
+		if n.f.strike("down", "%s, for %s", of, (d / 4).Round(time.Millisecond)) {
+			n.f.down[of] = w.now + d/4
+		}
+	case kind < 80:
+		if wp := w.writers[x%len(w.writers)]; wp.up && n.f.strike("release", "%s", wp.name) {
+			w.release(wp, d/10)
+		}
+	case kind < 86:
+		if n.f.strike("rebalance", "") {
+			w.broker.group.rebalance()
+		}
+	default:
+		if w.plan.kafkaLoses {
+			n.kafka(x, kind)
+		}
+	}
+}
+
+// kafka lets Kafka lose what it had acknowledged.
+func (n *nemesis) kafka(x, kind int) {
+	w := n.w
+	name := shardTopic
+	if x%3 == 0 {
+		name = w.plan.intakes[x/3%len(w.plan.intakes)]
+	}
+	t := w.broker.topics[name]
+	at := int32(x / 7 % len(t.parts))
+	p := t.parts[at]
+	excuse := w.ledger.excuse
+	if name == shardTopic {
+		excuse = w.ledger.excuseShard
+	}
+	where := fmt.Sprintf("%s[%d]", name, at)
+	lose := int64(x / 11 % 8)
+	switch {
+	case kind < 89: // a clean election: a new leader with the whole log
+		if n.f.strike("election", "%s", where) {
+			p.elect(p.end)
+		}
+	case kind < 93:
+		if cut := max(p.start, p.end-lose); n.f.strike("history cut", "%s from %d to %d", where, p.end, cut) {
+			excuse(t, at, p.elect(cut), "history cut")
+		}
+	case kind < 97:
+		if start := min(p.end, p.start+2*lose); n.f.strike("retention", "%s starts at %d", where, start) {
+			excuse(t, at, p.expire(start), "retention")
+		}
+	default:
+		if n.f.strike("recreated", "topic %s", name) {
+			for i, old := range t.parts {
+				excuse(t, int32(i), old.records, "topic recreated")
+			}
+			w.broker.recreate(t)
+		}
+	}
+}
+
+// release has a writer give its shards up in good order, as at a restart.
+func (w *world) release(p *writerProcess, patience time.Duration) {
+	for _, r := range p.runners {
+		r.leaving = true
+	}
+	w.after(patience, func() {
+		if p.up {
+			p.kill()
+		}
+		w.after(time.Second, func() { w.restart(p.process) })
+	})
+}
+
+// processes are all that can be killed.
+func (w *world) processes() []*process {
+	var out []*process
+	for _, r := range w.routers {
+		out = append(out, r.process)
+	}
+	for _, p := range w.writers {
+		out = append(out, p.process)
+	}
+	return out
+}
+
+// restart starts a process that was killed.
+func (w *world) restart(p *process) {
+	if p.up {
+		return
+	}
+	w.note("start %s", p.name)
+	if i := slices.IndexFunc(w.routers, func(r *routerProcess) bool { return r.process == p }); i >= 0 {
+		w.startRouter(w.routers[i])
+		return
+	}
+	for _, wp := range w.writers {
+		if wp.process == p {
+			w.startWriter(wp)
+		}
+	}
+}

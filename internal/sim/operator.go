@@ -1,0 +1,168 @@
+package sim
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"github.com/togodb/togo/internal/event"
+	"github.com/togodb/togo/internal/kafka"
+	"github.com/togodb/togo/internal/shardlog"
+	"github.com/togodb/togo/placements"
+	"github.com/togodb/togo/writer/shard"
+)
+
+// operator is the people: they change placements, mappings and admission while events
+// flow, add shards, and accept what Kafka lost.
+type operator struct {
+	*process
+	w      *world
+	r      *rand.Rand
+	keeper *keeper
+	store  *client
+	idle   bool // nothing is changed any more
+}
+
+func (w *world) startOperator() *operator {
+	o := &operator{process: &process{l: w.loop, name: "operator"}, w: w, r: w.random("operator")}
+	o.again()
+	return o
+}
+
+// again starts the operator's work.
+func (o *operator) again() {
+	w := o.w
+	o.start()
+	o.store = &client{w, o.process}
+	o.spawn("changes", func() {
+		o.keeper = w.newKeeper(o.process, o.store)
+		for {
+			w.sleep(delay(o.r, time.Second, w.plan.changeEvery))
+			if !o.idle {
+				o.change()
+			}
+		}
+	})
+	o.spawn("losses", func() {
+		for {
+			w.sleep(delay(o.r, 10*time.Second, 2*time.Minute))
+			o.acceptShards()
+			o.acceptIntake()
+		}
+	})
+}
+
+// change alters the placement chain; that the store is away is no matter.
+func (o *operator) change() {
+	w, r := o.w, o.r
+	table := o.keeper.Current()
+	var from *event.Timestamp
+	if r.IntN(3) == 0 {
+		at := table.Horizon() + event.Timestamp(delay(r, time.Second, 10*time.Minute))
+		from = &at
+	}
+	var change placements.Change
+	what := "place"
+	switch k := r.IntN(10); {
+	case k < 5:
+		change = placements.SetTenant(event.TenantID(w.plan.tenants[r.IntN(len(w.plan.tenants))]), o.someShards(table), from)
+	case k < 7:
+		shards := o.someShards(table)
+		change, what = placements.SetDefault(shards, 1+r.IntN(len(shards)), from), "default"
+	case k < 8:
+		m := event.DefaultMapping()
+		m.ID[0].Field = []string{firstID, secondID}[r.IntN(2)]
+		change, what = placements.SetMapping(w.plan.intakes[r.IntN(len(w.plan.intakes))], m, from), "mapping"
+	case k < 9:
+		what = "admission"
+		rule := placements.Rule{Unknown: placements.UnknownAccept, MaxTenants: r.IntN(2 * len(w.plan.tenants))}
+		if r.IntN(3) == 0 {
+			rule = placements.Rule{Unknown: placements.UnknownDeny}
+		}
+		for _, t := range w.plan.tenants {
+			if r.IntN(2) == 0 {
+				rule.Allow = append(rule.Allow, event.TenantID(t))
+			}
+		}
+		change = placements.SetRule(rule, from)
+	default:
+		if table.Shards() >= w.plan.maxShards {
+			return
+		}
+		what = "more shards"
+		w.broker.topics[shardTopic].grow(table.Shards() + 1)
+		change = func(t *placements.Table) (placements.Record, error) {
+			return placements.Record{Kind: placements.KindShards, Shards: &placements.AddShards{Shards: t.Shards() + 1}}, nil
+		}
+	}
+	err := o.keeper.try(func() error { _, err := o.keeper.Propose(context.Background(), change); return err })
+	w.note("operator changes %s: %s", what, short(err))
+}
+
+func (o *operator) someShards(t *placements.Table) placements.Shards {
+	all := o.r.Perm(t.Shards())[:1+o.r.IntN(t.Shards())]
+	slices.Sort(all)
+	var out placements.Shards
+	for _, s := range all {
+		out = append(out, event.ShardID(s))
+	}
+	return out
+}
+
+// acceptShards appends a gap for each shard that stopped because Kafka lost something.
+func (o *operator) acceptShards() {
+	for _, p := range o.w.writers {
+		for _, r := range p.runners {
+			s := r.session
+			if !p.up || s == nil || s.stopped == nil || s.stopped.Reason != shard.Lost {
+				continue
+			}
+			loss := *s.stopped.Loss
+			epoch := int32(-1)
+			if t := o.w.broker.topics[shardTopic]; t.id == loss.Source.Topic {
+				epoch = t.parts[loss.Source.Partition].epoch
+			}
+			log := shardlog.OpenWith(o.store, r.shard, shardlog.Config{
+				Now: o.clock(o.w), NewNonce: o.w.nonce, Backoff: o.w.backoff(o.process), Parallel: 1, Logger: quiet,
+			})
+			state, err := log.Load(context.Background())
+			if err == nil {
+				err = log.AcceptGap(context.Background(), state, func(*shardlog.State) (*shardlog.Gap, error) {
+					gap := loss.Gap(epoch, "lost by Kafka", "operator")
+					return &gap, nil
+				})
+			}
+			o.w.note("operator accepts the loss of shard %s: %s", r.shard, short(err))
+		}
+	}
+}
+
+// acceptIntake sets the group's offset for partitions that a router has stopped.
+func (o *operator) acceptIntake() {
+	for _, p := range o.w.routers {
+		s := p.now
+		if !p.up || s == nil || s.over {
+			continue
+		}
+		for _, h := range slices.Clone(s.order) {
+			err := s.stopped[h.TopicPartition]
+			if err == nil {
+				continue
+			}
+			t := o.w.broker.topics[h.Topic]
+			part := t.parts[h.Partition]
+			// What can't be told apart is read again from the start: repeats are removed.
+			to := part.start
+			var cut *kafka.HistoryCutError
+			if errors.As(err, &cut) && cut.EpochEnd >= 0 && t.id == s.topics[h.Topic] {
+				to = max(part.start, cut.EpochEnd)
+			}
+			o.w.note("operator sets the group to %d on %s[%d]", to, h.Topic, h.Partition)
+			o.w.broker.group.committed[h.TopicPartition] = committed{kafka.Position{Offset: to, LeaderEpoch: -1}, t.id}
+			s.revoke([]kafka.TopicPartition{h.TopicPartition}, true)
+			o.w.broker.group.rebalance()
+		}
+	}
+}

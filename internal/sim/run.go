@@ -1,0 +1,203 @@
+package sim
+
+import (
+	"fmt"
+	"io"
+	"runtime/debug"
+	"strings"
+	"time"
+
+	"github.com/togodb/togo/internal/event"
+	"github.com/togodb/togo/internal/kafka"
+	"github.com/togodb/togo/internal/shardlog"
+	"github.com/togodb/togo/writer/shard"
+)
+
+type kafkaTP = kafka.TopicPartition
+
+// Options of a run.
+type Options struct {
+	Seed  uint64
+	Trace io.Writer // gets a line for everything that happens; nil: nobody does
+
+	// Only, if not nil, lets just these of the seed's faults happen.
+	Only map[int]bool
+	// MaxEvents is after how many records no more are sent; 0: the seed decides.
+	MaxEvents int
+	// Crash has a process crash at one call.
+	Crash *Crash
+
+	plan func(*plan)
+}
+
+func (o *Options) without(n int) bool { return o.Only != nil && !o.Only[n] }
+
+// Result is what came of a run.
+type Result struct {
+	Seed    uint64
+	Failure string // empty: every promise was kept
+	Faults  []Fault
+	Hash    uint64 // of everything that happened
+	Steps   int64
+	Calls   int
+	Took    time.Duration // simulated
+	Tally   Tally
+}
+
+// drainLimit is the simulated time in which everything that was sent must be stored
+// once nothing goes wrong any more: longer than every pause, back-off and reclaim together.
+const drainLimit = time.Hour
+
+// Run runs one seed to its end.
+func Run(opt Options) (res Result) {
+	w := newWorld(opt)
+	defer func() {
+		if r := recover(); r != nil {
+			w.fail("panic: %v\n%s", r, debug.Stack())
+		}
+		w.tally.Sent = len(w.ledger.sent)
+		res = Result{Seed: opt.Seed, Failure: w.failure, Faults: w.faults.list, Hash: w.trace, Steps: w.steps, Calls: w.calls, Took: w.now, Tally: w.tally}
+		w.end()
+	}()
+	w.populate()
+	w.run()
+	return res
+}
+
+// run lets traffic and faults go on for a while, now and then to a point where
+// everything must be stored.
+func (w *world) run() {
+	events := w.plan.events
+	if w.plan.faultEvery > 0 {
+		(&nemesis{w, w.faults}).begin(w.plan.faultEvery)
+	}
+	rounds := w.plan.quietPoints + 1
+	for round := range rounds {
+		w.faults.calm = false
+		if w.operator != nil {
+			w.operator.idle = false
+		}
+		w.traffic.left = events / rounds
+		if round == 0 {
+			w.traffic.left += events % rounds
+		}
+		w.traffic.begin(w.plan.eventEvery)
+		for w.traffic.left > 0 && w.failure == "" {
+			w.step(w.now + time.Hour)
+		}
+		w.until(w.now + time.Minute)
+		w.quiet()
+		if w.failure != "" {
+			return
+		}
+	}
+}
+
+func (w *world) until(end time.Duration) {
+	for w.failure == "" && w.step(end) {
+	}
+}
+
+// quiet ends all faults, waits until everything is stored, and compares.
+func (w *world) quiet() {
+	w.faults.calm = true
+	clear(w.faults.down)
+	for w.operator == nil && w.failure == "" {
+		w.until(w.now + time.Minute) // the store's first table is being made
+	}
+	w.operator.idle = true
+	for _, p := range w.processes() {
+		p.frozenTill, p.skew = 0, 0
+		if !p.up {
+			w.restart(p)
+		}
+	}
+	rejoined := false
+	for begin := w.now; w.failure == ""; {
+		if !rejoined && w.now-begin > drainLimit/2 {
+			// A stale commit may have moved the group's position back: the next owner of
+			// the partition reads from there.
+			rejoined = true
+			for _, r := range w.routers {
+				r.kill()
+				w.restart(r.process)
+			}
+		}
+		if w.now-begin >= drainLimit {
+			w.fail("not everything was stored within %s without faults: %s", drainLimit, strings.Join(w.undone(), "; "))
+			return
+		}
+		w.until(w.now + 5*time.Second)
+		if len(w.undone()) == 0 {
+			break
+		}
+	}
+	if w.failure == "" {
+		w.check()
+	}
+}
+
+// undone says what is sent and not stored.
+func (w *world) undone() []string {
+	var out []string
+	for _, name := range w.plan.intakes {
+		t := w.broker.topics[name]
+		for p, part := range t.parts {
+			c, ok := w.broker.group.committed[kafkaTP{Topic: name, Partition: int32(p)}]
+			if part.readable() < part.end || part.end > part.start && (!ok || c.topic != t.id || c.Offset < part.end || t.check(int32(p), c.Position) != nil) {
+				out = append(out, fmt.Sprintf("%s[%d]: committed %d of %d", name, p, c.Offset, part.end))
+			}
+		}
+	}
+	t := w.broker.topics[shardTopic]
+	for p, part := range t.parts {
+		s, known := w.watch.log(event.ShardID(p)).state.SourceOf(shardlog.SourceFrom(t.source(int32(p))))
+		cut := known && t.check(int32(p), kafka.Position{Offset: s.Next, LeaderEpoch: s.LeaderEpoch}) != nil
+		if s.Next < part.end && part.end > part.start || len(s.Open) > 0 || cut {
+			out = append(out, fmt.Sprintf("shard %d: committed %d of %d, open %v: %s", p, s.Next, part.end, s.Open, w.standing(p)))
+		}
+	}
+	for _, p := range w.writers {
+		for _, r := range p.runners {
+			if s := r.session; s != nil && s.stopped != nil && s.stopped.Reason == shard.Lost {
+				out = append(out, fmt.Sprintf("%s: shard %s: %v", p.name, r.shard, s.stopped.Err))
+			}
+		}
+	}
+	for _, p := range w.routers {
+		if p.now != nil && len(p.now.stopped) > 0 {
+			out = append(out, fmt.Sprintf("%s: %v", p.name, p.now.stopped))
+		}
+	}
+	return out
+}
+
+// standing is how the writers see a shard.
+func (w *world) standing(id int) string {
+	var out []string
+	for _, p := range w.writers {
+		for _, r := range p.runners {
+			if int(r.shard) != id {
+				continue
+			}
+			state := "no session"
+			if s := r.session; s != nil {
+				st := s.core.Status(p.time(w))
+				state = fmt.Sprintf("%s %s epoch %d position %d committed %d", st.State, st.Reason, st.Epoch, st.Position, st.Committed)
+			}
+			out = append(out, p.name+" "+state)
+		}
+	}
+	return strings.Join(out, ", ")
+}
+
+// end lets go of the coroutines that still wait.
+func (w *world) end() {
+	w.current = nil
+	for _, p := range w.processes() {
+		p.kill()
+	}
+	if w.operator != nil {
+		w.operator.kill()
+	}
+}
