@@ -5,10 +5,11 @@ TOGO  := $(BIN)/togo
 FUZZTIME ?= 10000x
 KILLS ?= 200
 SEED  ?= 1
+SEEDS ?= 1000
 
 export CGO_ENABLED ?= 0
 
-.PHONY: help build demo test test-all faults chaos mutants fuzz bench lint clean
+.PHONY: help build demo test test-all sim crash faults chaos mutants fuzz bench lint clean
 .DEFAULT_GOAL := help
 
 help: ## list the commands
@@ -34,6 +35,12 @@ mutants: ## break the protocol on purpose, in many ways, and show that the proof
 
 fuzz: ## a short run of every fuzz target (FUZZTIME=10000x tries each)
 	./scripts/fuzz.sh $(FUZZTIME)
+
+sim: ## the whole system under one seed, with every fault there is: SEEDS=1000 seeds, each with its oracle (ARGS='-seed 17 -trace')
+	@$(GO) run ./cmd/sim -seeds $(SEEDS) $(ARGS)
+
+crash: ## a fixed scenario, once for every call of store and Kafka: crash before and after it, its answer lost, its write landing late
+	@$(GO) run ./cmd/sim -crash $(ARGS)
 
 faults: ## the faults that such systems had, each kind by its name: what was tried, and the result
 	@$(GO) run ./cmd/faults

@@ -32,7 +32,7 @@ func (w *world) crash(c *Crash, p *process, of, what string, write bool, f *fate
 	if w.calls != c.K {
 		return false
 	}
-	w.faults.list = append(w.faults.list, Fault{At: w.now, Kind: string(c.Mode), What: p.name + " " + of + " " + what})
+	w.faults.list = append(w.faults.list, Fault{ID: "crash", At: w.now, Kind: string(c.Mode), What: p.name + " " + of + " " + what})
 	w.note("%s: %s %s %s", c.Mode, p.name, of, what)
 	restart := func() { w.after(time.Second, func() { w.recover(p) }) }
 	switch c.Mode {

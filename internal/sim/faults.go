@@ -8,39 +8,58 @@ import (
 
 // Fault is one thing that went wrong in a run.
 type Fault struct {
-	N    int // its number in the run, from 0
+	ID   string // the same in every run of the seed, whatever other faults are left out
 	At   time.Duration
 	Kind string
 	What string
 }
 
 func (f Fault) String() string {
-	return fmt.Sprintf("#%d %s %s: %s", f.N, f.At.Round(time.Millisecond), f.Kind, f.What)
+	return fmt.Sprintf("%s %s: %s (%s)", f.At.Round(time.Millisecond), f.Kind, f.What, f.ID)
 }
 
-// faults draws what goes wrong. Each kind of decision draws the same number of
-// random numbers whether or not its fault is let through, so that a run with some of the
-// faults left out stays as close as it can to the run with all.
+// faults draws what goes wrong, for each process and each system that it calls from a
+// stream of its own: so a run with some of the faults left out stays as close as it can
+// to the run with all.
 type faults struct {
-	w     *world
-	r     *rand.Rand
-	rate  float64 // of calls that go wrong
-	drawn int     // faults that would have been injected
-	list  []Fault // those that were
-	calm  bool    // nothing goes wrong any more
-	down  map[string]time.Duration
+	w       *world
+	rate    float64 // of calls that go wrong
+	streams map[string]*stream
+	list    []Fault // that happened
+	calm    bool    // nothing goes wrong any more
+	down    map[string]time.Duration
+}
+
+// stream is a source of decisions.
+type stream struct {
+	f    *faults
+	r    *rand.Rand
+	name string
+	n    int // decisions so far
+}
+
+func (f *faults) stream(name string) *stream {
+	s := f.streams[name]
+	if s == nil {
+		s = &stream{f: f, name: name, r: f.w.random("faults of " + name)}
+		f.streams[name] = s
+	}
+	return s
 }
 
 // strike says whether a fault that was drawn happens, and writes it down.
-func (f *faults) strike(kind, format string, args ...any) bool {
-	n := f.drawn
-	f.drawn++
-	if f.calm || f.w.opt.without(n) {
+func (s *stream) strike(kind, format string, args ...any) bool {
+	id := fmt.Sprintf("%s/%d", s.name, s.n)
+	f := s.f
+	if f.calm || f.w.opt.without(id) {
 		return false
 	}
 	what := fmt.Sprintf(format, args...)
-	f.list = append(f.list, Fault{n, f.w.now, kind, what})
+	f.list = append(f.list, Fault{id, f.w.now, kind, what})
 	f.w.note("fault %s %s", kind, what)
+	if kind == f.w.opt.broken {
+		f.w.fail("a fault of the kind %s", kind)
+	}
 	return true
 }
 
@@ -69,30 +88,33 @@ func (f *faults) fate(p *process, of, what string, write bool, refusals []error)
 		out.done, out.err = false, refusals[0]
 		return out
 	}
-	x, kind, d, pick := f.r.Float64(), f.r.IntN(10), delay(f.r, time.Second, latest), f.r.IntN(len(refusals))
+	s := f.stream(p.name + "/" + of)
+	s.n++
+	r := s.r
+	x, kind, d, pick := r.Float64(), r.IntN(10), delay(r, time.Second, latest), r.IntN(len(refusals))
 	if x >= f.rate {
 		return out
 	}
 	what = p.name + " " + of + " " + what
 	switch {
 	case kind < 3:
-		if f.strike("refused", "%s: %v", what, refusals[pick]) {
+		if s.strike("refused", "%s: %v", what, refusals[pick]) {
 			out.done, out.err = false, refusals[pick]
 		}
 	case kind < 5:
-		if f.strike("answer lost", "%s", what) {
+		if s.strike("answer lost", "%s", what) {
 			out.after, out.err = timeout, errTimeout
 		}
 	case kind < 7 && write:
-		if f.strike("lands late", "%s, after %s", what, d.Round(time.Millisecond)) {
+		if s.strike("lands late", "%s, after %s", what, d.Round(time.Millisecond)) {
 			out.before, out.after, out.err = d, timeout-d, errTimeout // the answer may come before it
 		}
 	case kind < 8:
-		if f.strike("torn", "%s", what) {
+		if s.strike("torn", "%s", what) {
 			out.done, out.err = false, errReset
 		}
 	default:
-		if f.strike("slow", "%s, %s", what, min(d, longest).Round(time.Millisecond)) {
+		if s.strike("slow", "%s, %s", what, min(d, longest).Round(time.Millisecond)) {
 			out.after = min(d, longest)
 		}
 	}

@@ -96,8 +96,12 @@ func (g *group) rebalance() {
 // commit stores positions, if the member's generation is the group's. Now and then one
 // that is not slips in: that may cost work, never truth.
 func (g *group) commit(m *routing, generation int, positions map[kafka.TopicPartition]kafka.Position, ids map[string]event.TopicID) error {
-	if generation != g.generation && !g.b.w.faults.strikes(0.1, "stale commit", "of %s", m.p.name) {
-		return errGeneration
+	if generation != g.generation {
+		s := g.b.w.faults.stream(m.p.name + "/group")
+		s.n++
+		if s.r.IntN(10) > 0 || !s.strike("stale commit", "of %s", m.p.name) {
+			return errGeneration
+		}
 	}
 	for tp, pos := range positions {
 		g.committed[tp] = committed{pos, ids[tp.Topic]}

@@ -6,29 +6,27 @@ import (
 	"time"
 )
 
-// strikes draws whether a fault of probability p comes, and strikes.
-func (f *faults) strikes(p float64, kind, format string, args ...any) bool {
-	return f.r.Float64() < p && f.strike(kind, format, args...)
-}
-
 // nemesis does the faults that are not of one call: to processes, to clocks, to whole
 // servers, to Kafka's logs.
 type nemesis struct {
+	*stream
 	w *world
-	f *faults
 }
+
+func newNemesis(w *world) *nemesis { return &nemesis{w.faults.stream("nemesis"), w} }
 
 // begin strikes again and again, about every `every`.
 func (n *nemesis) begin(every time.Duration) {
-	n.w.after(delay(n.f.r, every/10, every*3), func() {
-		n.strike()
+	n.w.after(delay(n.r, every/10, every*3), func() {
+		n.act()
 		n.begin(every)
 	})
 }
 
-// strike draws the same numbers whatever comes of them.
-func (n *nemesis) strike() {
-	w, r := n.w, n.f.r
+// act draws the same numbers whatever comes of them.
+func (n *nemesis) act() {
+	w, r := n.w, n.r
+	n.n++
 	pick, kind, d, x := r.IntN(1<<20), r.IntN(100), delay(r, time.Second, 20*time.Minute), r.IntN(1<<20)
 	procs := w.processes()
 	if len(procs) == 0 {
@@ -37,30 +35,30 @@ func (n *nemesis) strike() {
 	p := procs[pick%len(procs)]
 	switch {
 	case kind < 35:
-		if p.up && n.f.strike("kill", "%s, for %s", p.name, (d/10).Round(time.Millisecond)) {
+		if p.up && n.strike("kill", "%s, for %s", p.name, (d/10).Round(time.Millisecond)) {
 			p.kill()
 			w.after(d/10, func() { w.restart(p) })
 		}
 	case kind < 60:
-		if p.up && n.f.strike("freeze", "%s, for %s", p.name, d.Round(time.Millisecond)) {
+		if p.up && n.strike("freeze", "%s, for %s", p.name, d.Round(time.Millisecond)) {
 			p.frozenTill = max(p.frozenTill, w.now+d)
 		}
 	case kind < 68:
 		skews := []time.Duration{-365 * 24 * time.Hour, -3 * time.Hour, -time.Minute, 0, time.Minute, 3 * time.Hour, 365 * 24 * time.Hour}
-		if skew := skews[x%len(skews)]; n.f.strike("clock", "of %s off by %s", p.name, skew) {
+		if skew := skews[x%len(skews)]; n.strike("clock", "of %s off by %s", p.name, skew) {
 			p.skew = skew
 		}
 	case kind < 74:
 		of := []string{"store", "kafka"}[x%2]
-		if n.f.strike("down", "%s, for %s", of, (d / 4).Round(time.Millisecond)) {
+		if n.strike("down", "%s, for %s", of, (d / 4).Round(time.Millisecond)) {
 			n.f.down[of] = w.now + d/4
 		}
 	case kind < 80:
-		if wp := w.writers[x%len(w.writers)]; wp.up && n.f.strike("release", "%s", wp.name) {
+		if wp := w.writers[x%len(w.writers)]; wp.up && n.strike("release", "%s", wp.name) {
 			w.release(wp, d/10)
 		}
 	case kind < 86:
-		if n.f.strike("rebalance", "") {
+		if n.strike("rebalance", "") {
 			w.broker.group.rebalance()
 		}
 	default:
@@ -88,19 +86,19 @@ func (n *nemesis) kafka(x, kind int) {
 	lose := int64(x / 11 % 8)
 	switch {
 	case kind < 89: // a clean election: a new leader with the whole log
-		if n.f.strike("election", "%s", where) {
+		if n.strike("election", "%s", where) {
 			p.elect(p.end)
 		}
 	case kind < 93:
-		if cut := max(p.start, p.end-lose); n.f.strike("history cut", "%s from %d to %d", where, p.end, cut) {
+		if cut := max(p.start, p.end-lose); n.strike("history cut", "%s from %d to %d", where, p.end, cut) {
 			excuse(t, at, p.elect(cut), "history cut")
 		}
 	case kind < 97:
-		if start := min(p.end, p.start+2*lose); n.f.strike("retention", "%s starts at %d", where, start) {
+		if start := min(p.end, p.start+2*lose); n.strike("retention", "%s starts at %d", where, start) {
 			excuse(t, at, p.expire(start), "retention")
 		}
 	default:
-		if n.f.strike("recreated", "topic %s", name) {
+		if n.strike("recreated", "topic %s", name) {
 			for i, old := range t.parts {
 				excuse(t, int32(i), old.records, "topic recreated")
 			}

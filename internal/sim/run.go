@@ -21,16 +21,17 @@ type Options struct {
 	Trace io.Writer // gets a line for everything that happens; nil: nobody does
 
 	// Only, if not nil, lets just these of the seed's faults happen.
-	Only map[int]bool
+	Only map[string]bool
 	// MaxEvents is after how many records no more are sent; 0: the seed decides.
 	MaxEvents int
 	// Crash has a process crash at one call.
 	Crash *Crash
 
-	plan func(*plan)
+	plan   func(*plan)
+	broken string // a kind of fault that is called a failure, to try what is done with one
 }
 
-func (o *Options) without(n int) bool { return o.Only != nil && !o.Only[n] }
+func (o *Options) without(id string) bool { return o.Only != nil && !o.Only[id] }
 
 // Result is what came of a run.
 type Result struct {
@@ -69,7 +70,7 @@ func Run(opt Options) (res Result) {
 func (w *world) run() {
 	events := w.plan.events
 	if w.plan.faultEvery > 0 {
-		(&nemesis{w, w.faults}).begin(w.plan.faultEvery)
+		newNemesis(w).begin(w.plan.faultEvery)
 	}
 	rounds := w.plan.quietPoints + 1
 	for round := range rounds {

@@ -30,25 +30,25 @@ func Shrink(opt Options, failed Result) (Options, Result) {
 		return true
 	}
 	shortest(failed.Tally.Sent, func(n int) bool { o := opt; o.MaxEvents = n; return try(o) })
-	numbers := func() []int {
-		var out []int
+	ids := func() []string {
+		var out []string
 		for _, f := range failed.Faults {
-			out = append(out, f.N)
+			out = append(out, f.ID)
 		}
 		return out
 	}
-	faults := numbers()
-	with := func(keep []int) Options {
+	faults := ids()
+	with := func(keep []string) Options {
 		o := opt
-		o.Only = map[int]bool{}
-		for _, n := range keep {
-			o.Only[n] = true
+		o.Only = map[string]bool{}
+		for _, id := range keep {
+			o.Only[id] = true
 		}
 		return o
 	}
 	shortest(len(faults), func(n int) bool { return try(with(faults[:n])) })
 	// Without some of them, in ever smaller pieces.
-	faults = numbers()
+	faults = ids()
 	for size := len(faults) / 2; size > 0; size /= 2 {
 		for at := 0; at < len(faults); {
 			keep := slices.Delete(slices.Clone(faults), at, min(at+size, len(faults)))

@@ -1,20 +1,177 @@
 package sim
 
 import (
-	"os"
+	"bytes"
+	"flag"
+	"fmt"
+	"runtime"
+	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
+	"time"
 )
 
-func TestOne(t *testing.T) {
-	for seed := range uint64(20) {
-		opt := Options{Seed: seed}
-		if os.Getenv("TRACE") != "" {
-			opt.Trace = os.Stderr
+var (
+	seeds = flag.Int("seeds", 200, "seeds of TestSeeds")
+	from  = flag.Uint64("first", 0, "the first of them")
+)
+
+// TestSeeds runs the first seeds; `make sim` runs more.
+func TestSeeds(t *testing.T) {
+	var mu sync.Mutex
+	var sum Tally
+	kinds := map[string]int{}
+	var next atomic.Uint64
+	var wg sync.WaitGroup
+	for range runtime.GOMAXPROCS(0) {
+		wg.Go(func() {
+			for i := next.Add(1) - 1; i < uint64(*seeds) && !t.Failed(); i = next.Add(1) - 1 {
+				res := Run(Options{Seed: *from + i})
+				if res.Failure != "" {
+					t.Errorf("seed %d: %s\n`make sim ARGS='-seed %d'` shows how it came to that", res.Seed, res.Failure, res.Seed)
+				}
+				mu.Lock()
+				sum.Add(res.Tally)
+				for _, f := range res.Faults {
+					kinds[f.Kind]++
+				}
+				mu.Unlock()
+			}
+		})
+	}
+	wg.Wait()
+	t.Logf("%+v, faults %v", sum, kinds)
+	if *seeds < 200 {
+		return
+	}
+	for _, kind := range []string{"refused", "answer lost", "lands late", "torn", "slow", "kill", "freeze", "clock", "down",
+		"release", "rebalance", "election", "history cut", "retention", "recreated"} {
+		if kinds[kind] == 0 {
+			t.Errorf("the seeds had no fault of the kind %q", kind)
 		}
-		res := Run(opt)
-		t.Logf("seed %d: steps %d took %s tally %+v faults %d", seed, res.Steps, res.Took, res.Tally, len(res.Faults))
+	}
+	if sum.Stored == 0 || sum.Duplicates == 0 || sum.Conflicts == 0 || sum.Dead == 0 {
+		t.Errorf("the seeds had nothing of some class: %+v", sum)
+	}
+}
+
+// TestSameSeedSameRun: everything that happens follows from the seed.
+func TestSameSeedSameRun(t *testing.T) {
+	for seed := range uint64(40) {
+		var one, two bytes.Buffer
+		a, b := Run(Options{Seed: seed, Trace: &one}), Run(Options{Seed: seed, Trace: &two})
+		if a.Hash == b.Hash && bytes.Equal(one.Bytes(), two.Bytes()) {
+			continue
+		}
+		x, y := strings.Split(one.String(), "\n"), strings.Split(two.String(), "\n")
+		for i := range min(len(x), len(y)) {
+			if x[i] != y[i] {
+				t.Fatalf("seed %d: the runs part at line %d:\n%s\n%s", seed, i, x[i], y[i])
+			}
+		}
+		t.Fatalf("seed %d: one run has %d lines, the other %d", seed, len(x), len(y))
+	}
+}
+
+// TestLossesAreSeen: an oracle that can't fail is none. Each of these is a lie about
+// what was sent, or a hand in the store.
+func TestLossesAreSeen(t *testing.T) {
+	lies := map[string]func(w *world){
+		"an event that was never sent": func(w *world) {
+			w.ledger.sent = w.ledger.sent[:len(w.ledger.sent)-1]
+		},
+		"an event that is not stored": func(w *world) {
+			s := *w.ledger.sent[0]
+			s.offset += 100_000
+			s.ids = [2]string{"lost", "lost"}
+			w.ledger.sent = append(w.ledger.sent, &s)
+		},
+		"another payload": func(w *world) {
+			for _, s := range w.ledger.sent {
+				s.value = append(bytes.Clone(s.value), ' ')
+				s.value = bytes.Replace(s.value, []byte(`"n":`), []byte(`"m":`), 1)
+			}
+		},
+	}
+	for name, lie := range lies {
+		w := newWorld(Options{Seed: 3})
+		w.populate()
+		w.run()
+		if w.failure != "" {
+			t.Fatal(w.failure)
+		}
+		lie(w)
+		w.check()
+		if w.failure == "" {
+			t.Errorf("%s is not seen", name)
+		}
+		w.end()
+	}
+}
+
+// TestShrink: of a failing run a short one is left.
+func TestShrink(t *testing.T) {
+	opt := Options{Seed: 5, broken: "kill"}
+	res := Run(opt)
+	if res.Failure == "" {
+		t.Fatal("a run that calls each kill a failure does not fail")
+	}
+	least, short := Shrink(opt, res)
+	if short.Failure == "" || len(short.Faults) != 1 || short.Faults[0].Kind != "kill" || short.Tally.Sent > 2 {
+		t.Fatalf("what is left: %d records, faults %v: %q", short.Tally.Sent, short.Faults, short.Failure)
+	}
+	if again := Run(least); again.Failure != short.Failure {
+		t.Fatalf("the least run does not repeat: %q, then %q", short.Failure, again.Failure)
+	}
+}
+
+// TestCrashes takes every 20th call of the standard scenario; `make crash` takes all.
+func TestCrashes(t *testing.T) {
+	calls := Run(CrashPlan(0, "")).Calls
+	if calls < 200 {
+		t.Fatalf("the standard scenario has only %d calls", calls)
+	}
+	struck := 0
+	for k := 1; k <= calls; k += 20 {
+		mode := CrashModes[k/20%len(CrashModes)]
+		res := Run(CrashPlan(k, mode))
 		if res.Failure != "" {
-			t.Errorf("seed %d: %.1500s", seed, res.Failure)
+			t.Fatalf("%s at call %d: %s", mode, k, res.Failure)
 		}
+		struck += len(res.Faults)
+	}
+	if struck < calls/20 {
+		t.Errorf("only %d of %d calls went wrong", struck, calls/20)
+	}
+}
+
+// TestTasks: one thing runs at a time, in the order of its time; killed tasks let go of
+// their locks; a frozen process goes on where it was.
+func TestTasks(t *testing.T) {
+	l := &loop{}
+	var out []string
+	say := func(format string, args ...any) {
+		out = append(out, fmt.Sprintf("%s %s", l.now, fmt.Sprintf(format, args...)))
+	}
+	a, b := &process{l: l, name: "a"}, &process{l: l, name: "b"}
+	a.start()
+	b.start()
+	var k lock
+	var unwound atomic.Bool
+	holder := a.spawn("holder", func() {
+		defer unwound.Store(true)
+		k.with(l, func() { say("holds"); l.sleep(time.Hour) })
+	})
+	a.spawn("waiter", func() { k.with(l, func() { say("holds after it") }) })
+	b.spawn("frozen", func() { l.sleep(time.Second); say("thawed") })
+	l.after(500*time.Millisecond, func() { b.frozenTill = 5 * time.Second })
+	l.after(2*time.Second, func() { holder.kill() })
+	l.after(6*time.Second, func() { a.kill(); a.spawn("void", func() { say("never") }) })
+	for l.step(10 * time.Second) {
+	}
+	want := "[0s holds 2s holds after it 5s thawed]"
+	if got := fmt.Sprint(out); got != want || !unwound.Load() {
+		t.Errorf("got %s, want %s; unwound: %v", got, want, unwound.Load())
 	}
 }

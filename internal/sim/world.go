@@ -125,7 +125,7 @@ func newWorld(opt Options) *world {
 	if opt.plan != nil {
 		opt.plan(&w.plan)
 	}
-	w.faults = &faults{w: w, r: w.random("faults"), rate: w.plan.faultRate, down: map[string]time.Duration{}}
+	w.faults = &faults{w: w, rate: w.plan.faultRate, streams: map[string]*stream{}, down: map[string]time.Duration{}}
 	w.meta = objstore.NewMeta(objstore.MetaDefaults{}, beginning)
 	w.meta.ID = fmt.Sprintf("%032x", opt.Seed)
 	for i := range w.meta.Seed {
