@@ -11,6 +11,7 @@ import (
 
 	"github.com/togodb/togo/internal/kafka"
 	"github.com/togodb/togo/internal/kafka/kafkatest"
+	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
 func TestClusterConfigValidate(t *testing.T) {
@@ -187,6 +188,41 @@ func TestProducer(t *testing.T) {
 	}
 	if _, err := c.NewProducer(info, kafka.ProducerConfig{Compression: "rar"}); err == nil {
 		t.Fatal("rar")
+	}
+}
+
+// TestProducerIsSafe: the broker sees that all in-sync replicas are waited for, and
+// batches that are numbered, so that one sent again is not written twice.
+func TestProducerIsSafe(t *testing.T) {
+	k := kafkatest.New(t)
+	k.Topic("shards", 1, nil)
+	c := k.Client()
+	info, err := c.Topic(testContext(t), "shards")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := c.NewProducer(info, kafka.ProducerConfig{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	requests := make(chan *kmsg.ProduceRequest, 1)
+	k.ControlKey(int16(kmsg.Produce), func(r kmsg.Request) (kmsg.Response, error, bool) {
+		requests <- r.(*kmsg.ProduceRequest)
+		return nil, nil, false
+	})
+	acked := make(chan error, 1)
+	p.Produce(testContext(t), kafka.Message{Value: []byte("a")}, func(_ int64, err error) { acked <- err })
+	if err := <-acked; err != nil {
+		t.Fatal(err)
+	}
+	r := <-requests
+	var batch kmsg.RecordBatch
+	if err := batch.ReadFrom(r.Topics[0].Partitions[0].Records); err != nil {
+		t.Fatal(err)
+	}
+	if r.Acks != -1 || batch.ProducerID < 0 {
+		t.Errorf("acks %d, producer id %d", r.Acks, batch.ProducerID)
 	}
 }
 
