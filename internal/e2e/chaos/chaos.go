@@ -118,6 +118,7 @@ type run struct {
 
 	healing sync.WaitGroup // faults that are still to be undone
 	tending chan struct{}  // closed when nobody starts processes any more
+	cancel  context.CancelFunc
 
 	mu     sync.Mutex
 	acked  map[int]bool   // serial numbers; guarded by mu
@@ -133,18 +134,16 @@ func Run(ctx context.Context, c Config) (Report, error) {
 		Config: c, rng: rand.New(rand.NewPCG(c.Seed, 0)), traffic: newTraffic(c.Seed, c.Tenants), audit: audit.New(),
 		tending: make(chan struct{}), acked: map[int]bool{}, counts: map[string]int{}, began: time.Now(),
 	}
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
+	ctx, r.cancel = context.WithCancel(ctx)
 	defer r.close()
 	if err := r.start(ctx); err != nil {
-		close(r.tending)
+		close(r.tending) // nobody tends
 		return Report{}, err
 	}
 	go r.tend(ctx)
 	report, err := r.rounds(ctx)
-	cancel()
-	<-r.tending
-	return report, err
+	r.cancel()
+	return report, errors.Join(r.failure(), err)
 }
 
 // start starts the servers, and makes the processes, which tend will start.
@@ -230,6 +229,8 @@ func (r *run) tend(ctx context.Context) {
 
 // close ends everything.
 func (r *run) close() {
+	r.cancel()
+	r.healing.Wait() // or a server would be started after its end
 	<-r.tending
 	for _, n := range r.nodes {
 		n.close()
@@ -284,10 +285,12 @@ func (r *run) killCount() int {
 	return r.kills
 }
 
+// complain ends the run: without its servers nothing goes on.
 func (r *run) complain(err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.errs = append(r.errs, err)
+	r.cancel()
 }
 
 func (r *run) failure() error {

@@ -66,7 +66,7 @@ func (r *run) round(ctx context.Context, shared bool, kills int) error {
 	}
 	r.healing.Wait()
 	r.proxy.SetRate(0)
-	return errors.Join(s.stop(), r.failure(), ctx.Err())
+	return errors.Join(s.stop(), ctx.Err())
 }
 
 // reshare stops the writers well, and has them start with other shards.
@@ -82,10 +82,10 @@ func (r *run) reshare(shared bool) error {
 
 // quiet waits until nothing is left to do, and compares.
 func (r *run) quiet(ctx context.Context, report *Report) error {
-	ctx, cancel := context.WithTimeout(ctx, quietLimit)
-	defer cancel()
 	began := time.Now()
-	status, err := r.tool.Await(ctx, "everything is stored", tool.Status.Done)
+	waiting, cancel := context.WithTimeout(ctx, quietLimit)
+	status, err := r.tool.Await(waiting, "everything is stored", tool.Status.Done)
+	cancel()
 	if err != nil {
 		report.Verdict.Wrong = append(report.Verdict.Wrong, fmt.Sprintf("the processes do not catch up within %s: %v", quietLimit, err))
 		return nil
