@@ -83,6 +83,7 @@ func (r *run) reshare(shared bool) error {
 // quiet waits until nothing is left to do, and compares.
 func (r *run) quiet(ctx context.Context, report *Report) error {
 	began := time.Now()
+	report.Kills = r.killCount()
 	waiting, cancel := context.WithTimeout(ctx, quietLimit)
 	status, err := r.tool.Await(waiting, "everything is stored", tool.Status.Done)
 	cancel()
@@ -114,7 +115,7 @@ func (r *run) quiet(ctx context.Context, report *Report) error {
 	}
 	report.Verdict = r.audit.Compare(found)
 	report.cries(r.nodes)
-	report.Kills, report.Stored = r.killCount(), status.Totals.Stored
+	report.Stored = status.Totals.Stored
 	report.Records, _, _, _, _ = r.audit.Ledger().Counts()
 	return r.verify(ctx, report)
 }

@@ -87,15 +87,18 @@ func (s Status) Done() bool { return s.Routed() && s.WriterLag != nil && *s.Writ
 
 // Await asks for the status until it is as wanted.
 func (t Tool) Await(ctx context.Context, what string, ok func(Status) bool) (Status, error) {
+	var last Status // that could be had
 	for {
 		s, err := t.Status(ctx)
-		if err == nil && ok(s) {
-			return s, nil
+		if err == nil {
+			if last = s; ok(s) {
+				return s, nil
+			}
 		}
 		select {
 		case <-ctx.Done():
-			return s, fmt.Errorf("wait until %s: router lag %s, writer lag %s: %w (last error: %v)",
-				what, show(s.RouterLag), show(s.WriterLag), ctx.Err(), err)
+			return last, fmt.Errorf("wait until %s: router lag %s, writer lag %s: %w (last error: %v)",
+				what, show(last.RouterLag), show(last.WriterLag), ctx.Err(), err)
 		case <-time.After(200 * time.Millisecond):
 		}
 	}
