@@ -4,9 +4,10 @@
 // A mutant is a patch in mutants/: a first line "# ..." that says what is broken
 // and which promise that voids, and a unified diff. The tree is copied, and a mutant is
 // laid over the copy for the go command alone (-overlay), so that several can be tried
-// at a time and what no mutant touches stays in the build cache. The proof goes from cheap to dear and ends at the first failure: the
-// tests of the packages that the patch touches, those of all packages of the
-// protocol, the simulation, the tests of the whole path.
+// at a time and what no mutant touches stays in the build cache. The proof goes from
+// cheap to dear and ends at the first failure: the tests of the packages that the patch
+// touches, those of all packages of the protocol, the simulation's seeds, its crash at
+// every call, the tests of the whole path.
 //
 // The run fails if a mutant is not caught. A patch that does not apply (each of its
 // hunks must fit exactly one place) or does not compile is an error, and so is a
@@ -22,6 +23,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"syscall"
 )
@@ -40,7 +42,8 @@ func run(ctx context.Context) error {
 	only := flag.String("only", "*", "names of mutants, with commas between, patterns as of a shell")
 	check := flag.Bool("check", false, "only see that each patch applies and compiles")
 	jobs := flag.Int("jobs", max(1, runtime.NumCPU()/2), "mutants at a time")
-	withSim := flag.Bool("sim", false, "run the simulation on every mutant, too, and show what it finds alone")
+	stages := flag.String("stages", strings.Join(stageNames, ","), "parts of the proof to run")
+	withSim := flag.Bool("sim", false, "run the seeds of the simulation on every mutant, too, and show which finds it")
 	seeds := flag.Int("seeds", 300, "seeds of the simulation")
 	why := flag.Bool("why", false, "show what the failing test said")
 	flag.Parse()
@@ -64,9 +67,12 @@ func run(ctx context.Context) error {
 	if err := copyTree(ctx, abs, copied); err != nil {
 		return err
 	}
-	p := &prover{root: copied, temp: temp, seeds: *seeds, sim: hasSim(copied)}
-	if *withSim && !p.sim {
-		return errors.New("-sim: there is no cmd/sim")
+	p := &prover{root: copied, temp: temp, seeds: *seeds, stages: map[string]bool{}}
+	for _, stage := range strings.Split(*stages, ",") {
+		if !slices.Contains(stageNames, stage) {
+			return fmt.Errorf("-stages: %q is none of %s", stage, strings.Join(stageNames, ", "))
+		}
+		p.stages[stage] = true
 	}
 	if *check {
 		return checkAll(ctx, p, list, *jobs)

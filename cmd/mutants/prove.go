@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
 	"cmp"
 	"context"
@@ -14,6 +15,7 @@ import (
 	"strings"
 	"sync"
 	"syscall"
+	"time"
 )
 
 // protocol are the packages whose tests prove the protocol without processes of their
@@ -28,21 +30,21 @@ var protocol = []string{
 const (
 	unitTimeout = "5m"
 	pathTimeout = "15m"
+	simTimeout  = 10 * time.Minute
 )
+
+// stageNames are the parts of the proof, the cheap ones first: unit tests, the simulation's
+// seeds, its crash at every call, the tests of the whole path.
+var stageNames = []string{"unit", "seeds", "crash", "path"}
 
 // prover runs the proof on trees that differ from a copy of the module's by an overlay.
 type prover struct {
 	root, temp string // the copy, and a folder for the overlays
 	seeds      int
-	sim        bool // there is a simulation
+	stages     map[string]bool // of stageNames
 
 	pathOnce sync.Once
 	pathErr  error // of the tests of the whole path without a mutant
-}
-
-func hasSim(root string) bool {
-	_, err := os.Stat(filepath.Join(root, "cmd", "sim", "main.go"))
-	return err == nil
 }
 
 // copyTree copies the files that git knows or would take; tests leave files in the
@@ -136,7 +138,12 @@ func (p *prover) compiles(ctx context.Context, m *mutant, goflags string) error 
 
 // baseline is the proof without a mutant; it must find nothing.
 func (p *prover) baseline(ctx context.Context) error {
-	return nothing(p.tests(ctx, "", true, unitTimeout, protocol...))
+	if p.stages["unit"] {
+		if err := nothing(p.tests(ctx, "", true, unitTimeout, protocol...)); err != nil {
+			return err
+		}
+	}
+	return nothing(p.simulate(ctx, "baseline", "", p.simulations()...))
 }
 
 func nothing(c catch, err error) error {
@@ -148,16 +155,21 @@ func nothing(c catch, err error) error {
 
 // prove runs the proof on a mutant up to its first failure.
 func (p *prover) prove(ctx context.Context, m *mutant, goflags string) (catch, error) {
-	if c, err := p.tests(ctx, goflags, true, unitTimeout, m.packages()...); c.by != "" || err != nil {
-		return c, err
-	}
-	if c, err := p.tests(ctx, goflags, true, unitTimeout, protocol...); c.by != "" || err != nil {
-		return c, err
-	}
-	if p.sim {
-		if c, err := p.simulate(ctx, goflags); c.by != "" || err != nil {
+	if p.stages["unit"] {
+		if c, err := p.tests(ctx, goflags, true, unitTimeout, m.packages()...); c.by != "" || err != nil {
 			return c, err
 		}
+		if c, err := p.tests(ctx, goflags, true, unitTimeout, protocol...); c.by != "" || err != nil {
+			return c, err
+		}
+	}
+	if modes := p.simulations(); len(modes) > 0 {
+		if c, err := p.simulate(ctx, m.name, goflags, modes...); c.by != "" || err != nil {
+			return c, err
+		}
+	}
+	if !p.stages["path"] {
+		return catch{}, nil
 	}
 	p.pathOnce.Do(func() { p.pathErr = nothing(p.wholePath(ctx, "")) })
 	if p.pathErr != nil {
@@ -250,23 +262,76 @@ func (p *prover) tests(ctx context.Context, goflags string, kill bool, timeout s
 	return found, nil
 }
 
-// failedSeed is what the simulation prints of a seed that fails.
-var failedSeed = regexp.MustCompile(`FAIL (\S+=\S+)(.*)`)
+// failedRun is how the simulation says that a run failed: "seed=17 after ...: what", or
+// "crash before at call 40 (...): what".
+var failedRun = regexp.MustCompile(`^FAIL (.*)`)
 
-// simulate runs the simulation.
-func (p *prover) simulate(ctx context.Context, goflags string) (catch, error) {
-	for _, mode := range [][]string{{"-seeds", fmt.Sprint(p.seeds)}, {"-crash"}} {
-		out, err := p.command(ctx, goflags, append([]string{"run", "./cmd/sim"}, mode...)...).CombinedOutput()
-		if ctx.Err() != nil {
-			return catch{}, ctx.Err()
+// simulate runs the simulation up to its first failure; modes are the arguments of its runs.
+func (p *prover) simulate(ctx context.Context, name, goflags string, modes ...[]string) (catch, error) {
+	bin := filepath.Join(p.temp, name+".sim")
+	defer os.Remove(bin)
+	if out, err := p.command(ctx, goflags, "build", "-o", bin, "./cmd/sim").CombinedOutput(); err != nil {
+		return catch{}, fmt.Errorf("build the simulation: %w\n%s", err, out)
+	}
+	for _, mode := range modes {
+		if c, err := p.simulateOnce(ctx, bin, mode); c.by != "" || err != nil {
+			return c, err
 		}
-		if err == nil {
-			continue
-		}
-		if f := failedSeed.FindSubmatch(out); f != nil {
-			return catch{by: "sim " + string(f[1]), why: strings.TrimSpace(string(f[2]))}, nil
-		}
-		return catch{}, fmt.Errorf("go run ./cmd/sim %s: %w\n%s", strings.Join(mode, " "), err, out)
 	}
 	return catch{}, nil
+}
+
+// seeded are the arguments of a run over seeds.
+func (p *prover) seeded() []string { return []string{"-seeds", fmt.Sprint(p.seeds)} }
+
+// simulations are the runs that are part of the proof.
+func (p *prover) simulations() (modes [][]string) {
+	if p.stages["seeds"] {
+		modes = append(modes, p.seeded())
+	}
+	if p.stages["crash"] {
+		modes = append(modes, []string{"-crash"})
+	}
+	return modes
+}
+
+func (p *prover) simulateOnce(ctx context.Context, bin string, args []string) (catch, error) {
+	running, cancel := context.WithTimeout(ctx, simTimeout)
+	defer cancel()
+	cmd := exec.CommandContext(running, bin, args...)
+	stdout, err := cmd.StdoutPipe()
+	if err != nil {
+		return catch{}, err
+	}
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	if err := cmd.Start(); err != nil {
+		return catch{}, err
+	}
+	found := catch{}
+	lines := bufio.NewScanner(stdout)
+	lines.Buffer(nil, 16<<20) // a failure may hold what differs
+	for found.by == "" && lines.Scan() {
+		if f := failedRun.FindSubmatch(lines.Bytes()); f != nil {
+			where, what, _ := strings.Cut(string(f[1]), ": ")
+			where, _, _ = strings.Cut(where, " after ")
+			where, _, _ = strings.Cut(where, " (")
+			found = catch{by: "sim " + where, why: brief(what)}
+		}
+	}
+	if found.by != "" {
+		cancel() // it would go on with shrinking, and with the other runs
+	}
+	err = cmd.Wait()
+	switch {
+	case ctx.Err() != nil:
+		return catch{}, ctx.Err()
+	case found.by != "" || err == nil:
+		return found, nil
+	case errors.Is(running.Err(), context.DeadlineExceeded):
+		return catch{by: "sim " + strings.Join(args, " "), why: fmt.Sprintf("it did not end within %s", simTimeout)}, nil
+	case strings.Contains(stderr.String(), "fatal error: ") || strings.Contains(stderr.String(), "panic: "):
+		return catch{by: "sim " + strings.Join(args, " "), why: brief(stderr.String())}, nil
+	}
+	return catch{}, fmt.Errorf("sim %s: %w\n%s", strings.Join(args, " "), err, stderr.String())
 }

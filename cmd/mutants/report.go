@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"sync"
 	"time"
 )
@@ -115,8 +116,8 @@ func (p *prover) one(ctx context.Context, m *mutant, sim bool) (r result) {
 	}
 	if err == nil && sim {
 		var c catch
-		c, err = p.simulate(ctx, goflags)
-		r.sim = cmp.Or(c.by, "-")
+		c, err = p.simulate(ctx, m.name, goflags, p.seeded())
+		r.sim = cmp.Or(strings.TrimPrefix(c.by, "sim "), "-")
 	}
 	if err != nil {
 		r.err = fmt.Errorf("%s: %w", m.name, err)
