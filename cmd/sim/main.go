@@ -86,7 +86,7 @@ func many(first uint64, seeds, jobs int) bool {
 		}
 	})
 	fmt.Printf("%d steps in %s; faults: %v\n", steps, time.Since(begin).Round(time.Second), faults)
-	fmt.Printf("sent %d: stored %d, duplicates %d, conflicts %d, dead %d, lost by Kafka %d\n", sum.Sent, sum.Stored, sum.Duplicates, sum.Conflicts, sum.Dead, sum.Lost)
+	fmt.Printf("sent %d: stored %d, duplicates %d, conflicts %d, dead %d, below floors %d, lost by Kafka %d\n", sum.Sent, sum.Stored, sum.Duplicates, sum.Conflicts, sum.Dead, sum.Forgotten, sum.Lost)
 	fmt.Printf("RESULT seeds=%d failed=%d\n", seeds, failed)
 	return failed == 0
 }

@@ -114,6 +114,12 @@ func (p *part) elect(at int64) (cut []*record) {
 	p.epoch++
 	p.begun = slices.DeleteFunc(p.begun, func(b begun) bool { return b.at > at })
 	p.begun = append(p.begun, begun{p.epoch, p.end})
+	for _, r := range cut {
+		if r.control { // of a transaction that may have begun before: its coordinator writes it again
+			p.append(&record{at: r.at, control: true})
+			break
+		}
+	}
 	return cut
 }
 

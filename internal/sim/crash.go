@@ -72,7 +72,7 @@ func CrashPlan(k int, mode CrashMode) Options {
 		p.shards, p.maxShards, p.routers, p.writers, p.overlapping = 2, 3, 1, 1, true
 		p.intakeParts, p.intakes, p.tenants = 1, []string{"intake"}, []string{"a", "b"}
 		p.events, p.eventEvery, p.quietPoints = 40, 500*time.Millisecond, 0
-		p.faultRate, p.faultEvery, p.kafkaLoses = 0, 0, false
+		p.faultRate, p.faultEvery, p.kafkaLoses, p.forgets = 0, 0, false, true
 		p.changeEvery = 15 * time.Second
 		p.checkpointEvery, p.reclaimAfter = 3, 5*time.Second
 		p.shard.FlushAge, p.shard.SmallTenantAge, p.shard.FlushBytes = time.Second, 4*time.Second, 20_000

@@ -20,7 +20,7 @@
 // A process: killed at any call (what it has under way may still be done); frozen for up to 20
 // minutes, longer than every timeout, and let go on where it was; its clock off by a minute,
 // three hours, a year, either way; two writers that claim the same shards all the time; a rolling
-// restart. All of the store or of Kafka away for minutes.
+// restart. The store or Kafka away for minutes, for all or for one process that the others go on without.
 //
 // Kafka's own losses (in every fourth seed): a log cut at an unclean election, on intake and
 // shard topics; retention ahead of the readers; a topic deleted and recreated. An operator accepts them

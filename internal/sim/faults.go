@@ -25,9 +25,9 @@ type faults struct {
 	w       *world
 	rate    float64 // of calls that go wrong
 	streams map[string]*stream
-	list    []Fault // that happened
-	calm    bool    // nothing goes wrong any more
-	down    map[string]time.Duration
+	list    []Fault                  // that happened
+	calm    bool                     // nothing goes wrong any more
+	down    map[string]time.Duration // until when a system is away, for all or for one process
 }
 
 // stream is a source of decisions.
@@ -84,7 +84,7 @@ const (
 func (f *faults) fate(p *process, of, what string, write bool, refusals []error) fate {
 	w := f.w
 	out := fate{before: delay(w.delays, fastest, slowest), after: delay(w.delays, fastest, slowest), done: true}
-	if till, ok := f.down[of]; ok && w.now < till && !f.calm {
+	if (w.now < f.down[of] || w.now < f.down[p.name+"/"+of]) && !f.calm {
 		out.done, out.err = false, refusals[0]
 		return out
 	}

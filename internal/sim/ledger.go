@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/togodb/togo/internal/event"
+	"github.com/togodb/togo/internal/fragment"
 	"github.com/togodb/togo/internal/inspect"
 	"github.com/togodb/togo/internal/shardlog"
 	"github.com/togodb/togo/placements"
@@ -18,8 +19,9 @@ import (
 // ledger is a plain list of what reached Kafka, and the oracle: what the store must
 // therefore hold.
 type ledger struct {
-	w    *world
-	sent []*sent
+	w     *world
+	sent  []*sent
+	holes bool // Kafka lost word of intake offsets without a record, too
 }
 
 // sent is one record of an intake topic.
@@ -106,6 +108,9 @@ func (w *world) readStore() (*stored, error) {
 	}
 	out := &stored{events: map[identity][]row{}, letters: map[string][]row{}, classed: shardlog.NewIntake(), view: view}
 	for _, tenant := range view.Tenants() {
+		if err := stableColumns(ctx, view, tenant); err != nil {
+			return nil, err
+		}
 		for e, err := range view.Events(ctx, tenant, inspect.Always) {
 			if err != nil {
 				return nil, err
@@ -132,6 +137,24 @@ func (w *world) readStore() (*stored, error) {
 	return out, nil
 }
 
+// stableColumns: a column of a tenant is one path and one type in all files.
+func stableColumns(ctx context.Context, view *inspect.View, tenant event.TenantID) error {
+	columns := map[string]fragment.Column{}
+	for _, f := range view.Files(tenant, shardlog.TableEvents, inspect.Always) {
+		r, err := fragment.Open(ctx, view.Objects, f.Key, f.Bytes)
+		if err != nil {
+			return err
+		}
+		for _, c := range r.Attributes() {
+			if old, ok := columns[c.Name]; ok && old != c {
+				return fmt.Errorf("column %s of tenant %s is %v in %s and %v in another file", c.Name, tenant, c, f.Key, old)
+			}
+			columns[c.Name] = c
+		}
+	}
+	return nil
+}
+
 // compare holds the store against the ledger. Every record is exactly one of stored,
 // duplicate, conflict and dead; what may be missing is only what Kafka lost.
 func (g *ledger) compare(s *stored, tally *Tally) error {
@@ -156,6 +179,12 @@ func (g *ledger) compare(s *stored, tally *Tally) error {
 		groups[k] = append(groups[k], r)
 	}
 	for _, k := range order {
+		if g.forgotten(s, k) {
+			if err := g.below(s, k, groups[k], letters, tally); err != nil {
+				return err
+			}
+			continue
+		}
 		if err := g.one(s, k, groups[k], letters, may, tally); err != nil {
 			return err
 		}
@@ -177,10 +206,11 @@ func (g *ledger) compare(s *stored, tally *Tally) error {
 func (g *ledger) dead(s *stored, r *sent, reason event.Reason) error {
 	found := s.letters[string(event.LetterID(r.origin()))]
 	switch {
-	case len(found) == 0 && r.excused != "":
+	case len(found) == 0 && (r.excused != "" || g.letterForgotten(s, r)):
 		return nil
 	case len(found) != 1:
 		return fmt.Errorf("%d letters of %s, want 1 (%s)", len(found), r, reason)
+	case found[0].reason == event.ReasonErased && len(found[0].payload) == 0 && g.erased(s, r.tenant):
 	case found[0].reason != reason || !bytes.Equal(found[0].payload, r.value):
 		return fmt.Errorf("letter of %s is %s %.80q, want %s", r, found[0].reason, found[0].payload, reason)
 	}
@@ -228,12 +258,85 @@ func (g *ledger) one(s *stored, k identity, records []*sent, letters map[string]
 		}
 		letters[id] = r
 		tally.Conflicts++
-		if len(found) == 0 && r.excused != "" {
+		if len(found) == 0 && (r.excused != "" || g.letterForgotten(s, r)) {
+			continue
+		}
+		if len(found) == 1 && found[0].reason == event.ReasonErased && len(found[0].payload) == 0 && g.erased(s, r.tenant) {
 			continue
 		}
 		if len(found) != 1 || found[0].reason != event.ReasonConflict || !bytes.Equal(found[0].payload, r.value) {
 			return fmt.Errorf("%s has another payload than what is stored, and %d letters", r, len(found))
 		}
+	}
+	return nil
+}
+
+// forgotten says whether an identity lies below its tenant's floor in its shard.
+func (g *ledger) forgotten(s *stored, k identity) bool {
+	id, ok := s.view.Table.Shard(event.TenantID(k.tenant), event.Timestamp(k.ts), g.w.hasher.Routing([]byte(k.id)))
+	if !ok {
+		return false
+	}
+	floor, _ := s.view.Shards[id].Floor(event.TenantID(k.tenant), shardlog.TableEvents)
+	return event.Timestamp(k.ts) < floor
+}
+
+// erased says whether a tenant was erased in some shard: its letters are gone there, and of later ones
+// no payload is kept.
+func (g *ledger) erased(s *stored, tenant string) bool {
+	for _, shard := range s.view.Shards {
+		if _, ok := shard.Erased(event.TenantID(tenant)); ok {
+			return true
+		}
+	}
+	return false
+}
+
+// letterForgotten says whether a record's letter, if it had one, may have gone.
+func (g *ledger) letterForgotten(s *stored, r *sent) bool {
+	if g.erased(s, r.tenant) {
+		return true
+	}
+	for _, tenant := range []event.TenantID{event.TenantID(r.tenant), event.Unroutable} {
+		for _, shard := range s.view.Shards {
+			if floor, _ := shard.Floor(tenant, shardlog.TableDeadLetters); event.Timestamp(r.at.UnixNano()) < floor {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// below holds the records of an identity below its floor: at most one row is left of them,
+// and what came too late is a letter. Of an erased tenant no payload is kept.
+func (g *ledger) below(s *stored, k identity, records []*sent, letters map[string]*sent, tally *Tally) error {
+	tally.Forgotten++
+	rows := s.events[k]
+	if len(rows) > 1 {
+		return fmt.Errorf("%v, below its floor, is stored %d times", k, len(rows))
+	}
+	matches := len(rows) == 0
+	for _, r := range records {
+		matches = matches || sameJSON(r.value, rows[0].payload)
+		id := string(event.LetterID(r.origin()))
+		letters[id] = r
+		for i, l := range s.letters[id] {
+			ok := i == 0
+			switch l.reason {
+			case event.ReasonTooOld, event.ReasonConflict:
+				ok = ok && (bytes.Equal(l.payload, r.value) || len(l.payload) == 0)
+			case event.ReasonErased:
+				ok = ok && len(l.payload) == 0
+			default:
+				ok = false
+			}
+			if !ok {
+				return fmt.Errorf("letter of %s, below its floor, is %s %.80q", r, l.reason, l.payload)
+			}
+		}
+	}
+	if !matches {
+		return fmt.Errorf("%v, below its floor, is stored as %.200q; sent as %v", k, rows[0].payload, records)
 	}
 	return nil
 }
@@ -250,6 +353,9 @@ func (g *ledger) accounted(s *stored, groups map[identity][]*sent) error {
 			continue // (after a cut another record may have the offset)
 		}
 		tenant, id, reason := r.verdict(g.w, s.view.Table)
+		if k := (identity{tenant, string(id), r.ts}); reason == "" && g.forgotten(s, k) || g.letterForgotten(s, r) {
+			continue
+		}
 		if reason == "" && len(s.events[identity{tenant, string(id), r.ts}]) == 0 || reason != "" && len(s.letters[string(event.LetterID(r.origin()))]) == 0 {
 			return fmt.Errorf("%s was lost (%s), but its offset is classed", r, r.excused)
 		}
@@ -292,7 +398,7 @@ func (g *ledger) excuseShard(t *topic, part int32, records []*record, why string
 	var env event.Envelope
 	origins := map[event.Origin]bool{}
 	for _, r := range records {
-		if g.w.watch.closed(event.ShardID(part), t.source(part), r.offset) {
+		if g.w.watch.closed(event.ShardID(part), t.source(part), r) {
 			continue
 		}
 		if err := event.DecodeEnvelope(r.value, &env); err != nil {
@@ -301,6 +407,7 @@ func (g *ledger) excuseShard(t *topic, part int32, records []*record, why string
 		}
 		for _, it := range env.Items {
 			origins[it.Origin] = true
+			g.holes = g.holes || it.Kind == event.KindSkipped
 		}
 	}
 	for _, s := range g.sent {
@@ -311,7 +418,7 @@ func (g *ledger) excuseShard(t *topic, part int32, records []*record, why string
 }
 
 // Tally counts what became of what was sent.
-type Tally struct{ Sent, Stored, Duplicates, Conflicts, Dead, Lost int }
+type Tally struct{ Sent, Stored, Duplicates, Conflicts, Dead, Lost, Forgotten int }
 
 // check compares, and verifies every promise on the store.
 func (w *world) check() {
@@ -341,7 +448,7 @@ func (w *world) check() {
 // intakeRanges are what must be covered, where nothing was lost.
 func (w *world) intakeRanges() []inspect.IntakeRange {
 	var out []inspect.IntakeRange
-	if slices.ContainsFunc(w.ledger.sent, func(s *sent) bool { return s.excused != "" }) {
+	if w.ledger.holes || slices.ContainsFunc(w.ledger.sent, func(s *sent) bool { return s.excused != "" }) {
 		return nil
 	}
 	for _, name := range w.plan.intakes {
@@ -361,4 +468,5 @@ func (t *Tally) Add(o Tally) {
 	t.Conflicts += o.Conflicts
 	t.Dead += o.Dead
 	t.Lost += o.Lost
+	t.Forgotten += o.Forgotten
 }

@@ -40,7 +40,11 @@ func (o *operator) again() {
 		o.keeper = w.newKeeper(o.process, o.store)
 		for {
 			w.sleep(delay(o.r, time.Second, w.plan.changeEvery))
-			if !o.idle {
+			switch {
+			case o.idle:
+			case w.plan.forgets && o.r.IntN(4) == 0:
+				o.forget()
+			default:
 				o.change()
 			}
 		}
@@ -111,6 +115,55 @@ func (o *operator) someShards(t *placements.Table) placements.Shards {
 	return out
 }
 
+// forget raises a floor, as retention does, or erases a tenant, in one shard or in all.
+func (o *operator) forget() {
+	w, r := o.w, o.r
+	table := o.keeper.Current()
+	tenant := event.TenantID(w.plan.tenants[r.IntN(len(w.plan.tenants))])
+	at := event.Timestamp(w.trueTime().Add(-delay(r, time.Minute, 100*time.Hour)).UnixNano())
+	erase, everybody, letters, all := r.IntN(3) == 0, r.IntN(3) == 0, r.IntN(3) == 0, r.IntN(2) == 0
+	only := r.IntN(table.Shards())
+	for shard := range table.Shards() {
+		if !all && shard != only {
+			continue
+		}
+		log := o.shardLog(event.ShardID(shard))
+		state, err := log.Load(context.Background())
+		if err == nil {
+			var record shardlog.Record
+			if erase {
+				record = shardlog.Record{Kind: shardlog.KindErase, Erase: &shardlog.Erase{Tenant: tenant, Floor: table.Horizon()}}
+			} else {
+				record = shardlog.Record{Kind: shardlog.KindExpire, Expire: floors(tenant, at, everybody, letters)}
+			}
+			_, _, err = log.Append(context.Background(), state, &record)
+		}
+		w.note("operator forgets %s before %s in shard %d (erase: %v, everybody: %v): %s", tenant, at, shard, erase, everybody, short(err))
+	}
+}
+
+// floors is the record that raises them; ids go with the floors of all.
+func floors(tenant event.TenantID, at event.Timestamp, everybody, letters bool) *shardlog.Expire {
+	if everybody {
+		tenant = ""
+	}
+	x := &shardlog.Expire{Floors: []shardlog.Floor{{Tenant: tenant, Table: shardlog.TableEvents, Floor: at}}}
+	if letters {
+		x.Floors = append(x.Floors, shardlog.Floor{Tenant: tenant, Table: shardlog.TableDeadLetters, Floor: at})
+	}
+	if everybody && letters {
+		below := int64(at) / int64(10*time.Minute) * 600
+		x.IDsBelow = &below
+	}
+	return x
+}
+
+func (o *operator) shardLog(id event.ShardID) *shardlog.Log {
+	return shardlog.OpenWith(o.store, id, shardlog.Config{
+		Now: o.clock(o.w), NewNonce: o.w.nonce, Backoff: o.w.backoff(o.process), Parallel: 1, Logger: quiet,
+	})
+}
+
 // acceptShards appends a gap for each shard that stopped because Kafka lost something.
 func (o *operator) acceptShards() {
 	for _, p := range o.w.writers {
@@ -124,9 +177,7 @@ func (o *operator) acceptShards() {
 			if t := o.w.broker.topics[shardTopic]; t.id == loss.Source.Topic {
 				epoch = t.parts[loss.Source.Partition].epoch
 			}
-			log := shardlog.OpenWith(o.store, r.shard, shardlog.Config{
-				Now: o.clock(o.w), NewNonce: o.w.nonce, Backoff: o.w.backoff(o.process), Parallel: 1, Logger: quiet,
-			})
+			log := o.shardLog(r.shard)
 			state, err := log.Load(context.Background())
 			if err == nil {
 				err = log.AcceptGap(context.Background(), state, func(*shardlog.State) (*shardlog.Gap, error) {

@@ -53,10 +53,13 @@ func (v *watch) log(id event.ShardID) *logWatch {
 	return l
 }
 
+// newestPlacements is a hint, the only object that changes.
+const newestPlacements = "placements/newest"
+
 // beforePut: who overwrites an object writes the same bytes again.
 func (v *watch) beforePut(key string, body []byte) error {
 	old, err := v.w.objects.Get(context.Background(), key)
-	if err == nil && !bytes.Equal(old, body) && (strings.HasPrefix(key, "data/") || strings.HasPrefix(key, "letters/") || strings.HasPrefix(key, "ids/")) {
+	if err == nil && !bytes.Equal(old, body) && key != newestPlacements {
 		return fmt.Errorf("object %s is overwritten with other bytes", key)
 	}
 	return nil
@@ -210,11 +213,13 @@ func (l *logWatch) gap(g *shardlog.Gap) {
 	l.next[g.Source] = g.Next
 }
 
-// closed says whether an offset of a shard's source is committed.
-func (v *watch) closed(id event.ShardID, src event.Source, offset int64) bool {
+// closed says whether a record of a shard's source is committed. One of a later leader
+// epoch than was committed has the offset of a record that was cut off.
+func (v *watch) closed(id event.ShardID, src event.Source, r *record) bool {
 	l := v.log(id)
 	s := shardlog.SourceFrom(src)
-	return offset < l.next[s] && !l.open[s][offset]
+	state, _ := l.state.SourceOf(s)
+	return r.offset < l.next[s] && !l.open[s][r.offset] && r.epoch <= state.LeaderEpoch
 }
 
 // placed: the horizon never falls, and nothing below it ever changes.

@@ -67,6 +67,7 @@ type plan struct {
 	faultEvery      time.Duration
 	changeEvery     time.Duration
 	kafkaLoses      bool
+	forgets         bool // floors rise and tenants are erased
 	checkpointEvery int
 	maxColumns      int
 	maxRecordBytes  int
@@ -90,7 +91,7 @@ func drawPlan(r *rand.Rand) plan {
 		intakeParts: 1 + r.IntN(3), shards: 1 + r.IntN(3), routers: 1 + r.IntN(3), writers: 1 + r.IntN(3),
 		overlapping: r.IntN(2) == 0, events: 60 + r.IntN(200), eventEvery: delay(r, 50*time.Millisecond, 4*time.Second),
 		faultRate: []float64{0, 0.01, 0.05, 0.15}[r.IntN(4)], faultEvery: delay(r, 5*time.Second, 4*time.Minute),
-		changeEvery: delay(r, 20*time.Second, 10*time.Minute), kafkaLoses: r.IntN(4) == 0,
+		changeEvery: delay(r, 20*time.Second, 10*time.Minute), kafkaLoses: r.IntN(4) == 0, forgets: r.IntN(3) == 0,
 		checkpointEvery: 1 + r.IntN(12), maxColumns: 4 + r.IntN(40), maxRecordBytes: 1 << 20,
 		fetchRecords: 1 + r.IntN(30), reclaimAfter: delay(r, 2*time.Second, time.Minute), quietPoints: r.IntN(3),
 	}

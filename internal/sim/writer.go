@@ -426,7 +426,7 @@ func (s *session) poll() {
 			return nil
 		})
 		s.polling = false
-		if err != nil || s.over || !s.reading || s.gen != gen || s.at != at {
+		if err != nil {
 			return
 		}
 		s.p.after(0, func() { s.fetched(gen, t, at, got) })
@@ -434,8 +434,8 @@ func (s *session) poll() {
 }
 
 func (s *session) fetched(gen shard.Generation, t *topic, at kafka.Position, got fetched) {
-	if s.over || !s.reading || s.gen != gen || s.at != at {
-		return
+	if s.over || !s.reading || s.gen != gen || s.t != t || s.at != at {
+		return // it was asked for by a reading that has ended
 	}
 	source := t.source(int32(s.shard))
 	var gone *kafka.TopicGoneError
