@@ -2,8 +2,10 @@ package writer
 
 import (
 	"context"
+	"log/slog"
 	"math/rand/v2"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -50,38 +52,71 @@ func TestUnreliableStore(t *testing.T) {
 	r.check()
 }
 
-// TestFault_silent_nothing: nothing can be written for a while; the writer says so, reads no more than it
-// may hold, and goes on by itself.
+// TestFault_silent_nothing: no commit goes through for a while. The writer is not ready and says why, its lag grows with what comes, it
+// logs which commit fails and with what error, reads no more than it may hold, and goes on by itself.
 func TestFault_silent_nothing(t *testing.T) {
 	r := newRig(t, objstore.NewMemory(), 1)
+	var logged lockedText
+	r.logger = slog.New(slog.NewTextHandler(&logged, nil))
 	var down atomic.Bool
 	fault := objstore.NewFault(r.store)
 	fault.Decide = func(c objstore.Call) *objstore.Rule {
-		if down.Load() && c.Op.IsWrite() {
+		if down.Load() && c.Op.IsWrite() && strings.Contains(c.Key, "/log/") {
 			return &objstore.Rule{Effect: objstore.FailBefore, Err: objstore.ErrUnavailable}
 		}
 		return nil
 	}
 	cfg := quick()
 	cfg.MemoryBudget, cfg.LateAfter = 200_000, 50*time.Millisecond
-	p := r.start(fault, cfg)
+	p := r.startWith(fault, cfg, func(w *Writer) { w.endWatch = 20 * time.Millisecond })
 	rng := rand.New(rand.NewPCG(6, 6))
 	r.send(traffic(rng, 50)...)
 	p.await("the first events", r.committed)
+	if text := logged.String(); strings.Contains(text, "level=WARN") {
+		t.Errorf("all is well, and it says\n%s", text)
+	}
 	down.Store(true)
-	r.send(traffic(rng, 3000)...)
-	p.await("not ready, and paused", func() bool {
-		s := p.w.Status()[0]
-		return p.w.Ready() != nil && s.State == "paused" && s.Lag > 0
-	})
+	r.send(traffic(rng, 500)...)
+	lags := func(more int64) func() bool {
+		return func() bool { s := p.w.Status()[0]; return p.w.Ready() != nil && s.Lag >= more }
+	}
+	p.await("not ready, and a lag", lags(1))
+	before := p.w.Status()[0].Lag
+	r.send(traffic(rng, 2500)...)
+	p.await("more lag", lags(before+1))
+	p.await("reading pauses", func() bool { return p.w.Status()[0].State == "paused" })
 	if s := p.w.Status()[0]; s.MemoryBytes > cfg.MemoryBudget*5/4 {
 		t.Errorf("%d bytes in memory, the budget is %d", s.MemoryBytes, cfg.MemoryBudget)
+	}
+	if err := p.w.Ready(); err == nil || !strings.Contains(err.Error(), "shard 0: a flush has waited for its commit for") {
+		t.Errorf("ready: %v", err)
+	}
+	if text := logged.String(); !strings.Contains(text, "append not settled, trying again") || !strings.Contains(text, "shard=0") || !strings.Contains(text, "store unavailable") {
+		t.Errorf("the log does not say what is wrong:\n%s", text)
 	}
 	down.Store(false)
 	p.await("all is committed", r.committed)
 	p.await("ready again", func() bool { return p.w.Ready() == nil })
 	p.dead()
 	r.check()
+}
+
+// lockedText takes what several goroutines write.
+type lockedText struct {
+	mu   sync.Mutex
+	text strings.Builder // guarded by mu
+}
+
+func (l *lockedText) Write(b []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(b)
+}
+
+func (l *lockedText) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
 }
 
 func TestFault_topic_recreated(t *testing.T) {

@@ -3,6 +3,7 @@ package writer
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -37,6 +38,7 @@ type rig struct {
 	table    *placements.Table
 	shards   int
 	patience time.Duration // of await
+	logger   *slog.Logger  // of the writers
 
 	intake int64
 	sent   map[int32]int64     // records by partition
@@ -46,7 +48,7 @@ type rig struct {
 
 func newRig(t testing.TB, store objstore.Store, shards int) *rig {
 	t.Helper()
-	r := &rig{t: t, patience: 30 * time.Second, kafka: kafkatest.New(t), store: store, shards: shards,
+	r := &rig{t: t, patience: 30 * time.Second, logger: kafkatest.Quiet(), kafka: kafkatest.New(t), store: store, shards: shards,
 		sent: map[int32]int64{}, first: map[string]string{}, want: map[string]struct{}{}}
 	r.kafka.Topic(topic, int32(shards), nil)
 	r.client = r.kafka.Client()
@@ -270,7 +272,7 @@ func (r *rig) startWith(store objstore.Store, cfg Config, change func(*Writer)) 
 	r.t.Helper()
 	p := &process{r: r, happened: make(chan struct{}, 1), done: make(chan error, 1)}
 	w, err := New(cfg, Deps{Store: store, Meta: r.meta, Kafka: r.client, Topic: topic,
-		Placements: r.keeper, Owner: "test", Logger: kafkatest.Quiet()})
+		Placements: r.keeper, Owner: "test", Logger: r.logger})
 	r.must(err)
 	w.backoff.Min, w.backoff.Max = time.Millisecond, 10*time.Millisecond
 	p.w = w

@@ -69,6 +69,7 @@ type Writer struct {
 	topicWatch time.Duration // of an idle topic, between looks whether it is still the same; 0: kafka's default
 	shardWatch time.Duration // between looks for new shards, of a writer that owns all
 	lossWatch  time.Duration // between looks for the record by which an operator accepts a loss
+	endWatch   time.Duration // between looks how far the log goes, of a partition that is not read for now
 	published  func()        // tests hear of each new snapshot; set before Run
 
 	mu      sync.Mutex
@@ -99,6 +100,7 @@ func New(cfg Config, d Deps) (*Writer, error) {
 		uploads:     make(chan struct{}, cfg.UploadConcurrency),
 		shardWatch:  5 * time.Second,
 		lossWatch:   5 * time.Second,
+		endWatch:    endWatch,
 	}
 	w.reading = newReading(w)
 	w.group = &group{w: w, offsets: map[int32]int64{}}
@@ -128,6 +130,7 @@ func (w *Writer) run(stop, hard context.Context) error {
 	helperCtx, endHelpers := context.WithCancel(hard)
 	defer endHelpers()
 	helpers.Go(func() { w.reading.run(helperCtx) })
+	helpers.Go(func() { w.reading.watchEnds(helperCtx) })
 	helpers.Go(func() { w.group.run(helperCtx) })
 
 	tick := time.NewTicker(w.shardWatch)

@@ -23,11 +23,11 @@ var catalogue = []kind{
 	{id: "pending-evicted", tried: "a new id in a cold bucket, the bucket evicted before the commit, then a copy"},
 	{id: "rolled-back-bucket", tried: "the bucket is restored to an older state and goes on"},
 	{id: "replay-other-batches", tried: "killed between upload and commit; the same offsets again in other batches and another interleaving"},
-	{id: "half-a-file", tried: "writers killed in the middle of a write, three times in a row"},
+	{id: "half-a-file", tried: "killed at each byte of an upload and of a commit, three recoveries each; a part of an object under its key"},
 	{id: "leftovers", tried: "10,000 objects of crashed workers under a shard's prefixes"},
 	{id: "log-growth", tried: "50,000 commits"},
 	{id: "hung-store", tried: "a worker hangs in a store call for 20 minutes while the rest of it lives"},
-	{id: "config-change", tried: "settings that void a promise"},
+	{id: "config-change", tried: "killed in uploads and commits, and started with other settings; settings that void a promise"},
 
 	// Kafka.
 	{id: "topic-recreated", tried: "a topic deleted and created anew, its end below and above the old position; another cluster"},
@@ -39,7 +39,7 @@ var catalogue = []kind{
 	{id: "catch-up", tried: "a backlog of ten times the memory on one partition; an empty topic at start"},
 	{id: "tombstones", tried: "key and null, null and null, empty bytes, JSON null, white space"},
 	{id: "poison", tried: "cut JSON, a million digits, depth 10,000, a wrong magic byte, invalid UTF-8, 10 MB"},
-	{id: "silent-nothing", tried: "every commit fails for five minutes"},
+	{id: "silent-nothing", tried: "every commit fails for five minutes, and all else goes well"},
 
 	// Identity and routing.
 	{id: "resend", tried: "the same again; a millisecond later over a bucket's and a placement's edge; no id; no timestamp"},

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"net"
 	"os"
 	"path/filepath"
@@ -47,11 +46,24 @@ func (d *disk) start() {
 	d.Cluster = kafkatest.New(d.t, kfake.DataDir(d.dir), kfake.Ports(d.port))
 }
 
+// restartOffsets are what restart adds to each partition: an aborted record and its marker.
+const restartOffsets = 2
+
+// restart starts the broker again. The new leaders of a topic's partitions begin with offsets that hold no record, for this broker
+// tells of an epoch only when something was written in it.
+func (d *disk) restart(topic string) {
+	d.t.Helper()
+	d.start()
+	for partition := range d.folders(topic) {
+		d.Transaction(false, topic, int32(partition), "aborted")
+	}
+}
+
 // copy keeps the partitions of a topic as they are now; they go on under a leader that was elected later.
 func (d *disk) copy(topic string, elections int) (saved string) {
 	d.t.Helper()
 	d.Close()
-	defer d.start()
+	defer d.restart(topic)
 	saved = d.t.TempDir()
 	for _, folder := range d.folders(topic) {
 		if err := os.CopyFS(filepath.Join(saved, filepath.Base(folder)), os.DirFS(folder)); err != nil {
@@ -96,7 +108,7 @@ func (d *disk) folders(topic string) []string {
 func (d *disk) back(topic, saved string) {
 	d.t.Helper()
 	d.Close()
-	defer d.start()
+	defer d.restart(topic)
 	for _, folder := range d.folders(topic) {
 		err := os.RemoveAll(folder)
 		if err == nil {
@@ -121,10 +133,12 @@ func TestFault_history_cut_of_the_intake(t *testing.T) {
 	p.run()
 	saved := d.copy(pathTopic, 0)
 	p.kafka = d.Cluster
+	p.sent, p.again = 10+restartOffsets, -restartOffsets // offsets, and what of them are no events
 	p.send("acme", time.Now(), lot(5)...)
 	p.run()
 	d.back(pathTopic, saved)
 	p.kafka = d.Cluster
+	p.sent, p.again = 10+restartOffsets, 5-restartOffsets
 	p.send("acme", time.Now(), lot(3)...)
 	r, _, stop := p.start()
 	for ctx, cancel := context.WithTimeout(t.Context(), time.Minute); ; {
@@ -144,7 +158,6 @@ func TestFault_history_cut_of_the_intake(t *testing.T) {
 	}
 	stop()
 	p.must(p.client.CommitGroup(t.Context(), router.DefaultConfig().Group, pathTopic, map[int32]int64{0: 10}, ""))
-	p.sent, p.again = 13, 5
 	v := p.run()
 	if got := v.Totals(); got.Stored != 18 || got.Events != 18 {
 		t.Errorf("%+v; want 18 events", got)
@@ -169,9 +182,10 @@ func TestFault_history_cut(t *testing.T) {
 			a := newApart(t, d.Server, 1500)
 			a.some(500)
 			a.done()
+			ends, err := a.send.Client().Offsets(a.ctx, shardTopic)
+			a.must(err)
 			saved := d.copy(shardTopic, c.elections)
 			a.some(500)
-			a.done()
 			before := map[int]int64{}
 			for _, s := range a.done().Shards {
 				before[s.Shard] = s.Committed
@@ -180,24 +194,16 @@ func TestFault_history_cut(t *testing.T) {
 				a.writer.Kill()
 			}
 			d.back(shardTopic, saved)
-			info, err := a.send.Client().Offsets(a.ctx, shardTopic)
-			a.must(err)
 			if !c.running {
 				a.writer.begin()
 			}
-			cut := map[int]int64{} // from where records are gone
 			for shard, committed := range before {
-				if end := info[int32(shard)].End; end < committed {
-					cut[shard] = end
+				cut := ends[int32(shard)].End
+				if c.elections > 0 {
+					cut = 0 // the log does not know the epoch, so nobody can tell what of it is the same
 				}
-			}
-			if len(cut) == 0 {
-				t.Fatalf("nothing was cut: %v, %v", before, info)
-			}
-			for _, shard := range slices.Sorted(maps.Keys(cut)) {
 				s := a.awaitStopped(shard)
-				// From where on, only a log with records of the new leader tells.
-				if want := fmt.Sprintf(",%d) were committed and are no longer in the log", before[shard]); s.LostOffsets != 0 || !strings.Contains(s.Reason, want) {
+				if want := fmt.Sprintf("offsets [%d,%d) were committed and are no longer in the log", cut, committed); s.LostOffsets != 0 || !strings.Contains(s.Reason, want) {
 					t.Errorf("shard %d says %+v, want %q", shard, s, want)
 				}
 			}
@@ -207,7 +213,7 @@ func TestFault_history_cut(t *testing.T) {
 			a.some(len(a.msgs)) // other records take the offsets of those that are gone
 			_, err = a.Await(a.ctx, "all is routed", tool.Status.Routed)
 			a.must(err)
-			for shard := range cut {
+			for shard := range before {
 				a.output("gap", fmt.Sprint(shard), "--reason", "a disk was lost", "--by", "test")
 			}
 			if s := a.done(); s.Totals.Lost != 0 {

@@ -111,7 +111,8 @@ func TestEnsureTopic(t *testing.T) {
 	}
 }
 
-func TestCheckTopic(t *testing.T) {
+// TestFault_config_change: settings of topics that void a promise are refused, or warned of where they are not ours.
+func TestFault_config_change(t *testing.T) {
 	tests := []struct {
 		replicas int
 		configs  map[string]string

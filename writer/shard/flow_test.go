@@ -27,6 +27,7 @@ type flow struct {
 	reading int // reads of identities under way
 	reads   []ReadIDs
 	down    func(time.Time) bool // writes fail meanwhile; nil: never
+	stuck   func(time.Time) bool // and commits alone; nil: never
 
 	fresh    map[event.TenantID][]time.Duration // of each row stored, from its arrival to its commit
 	files    map[event.TenantID]int
@@ -246,7 +247,7 @@ func (f *flow) upload(e Encode) Encoded {
 
 func (f *flow) appendAfter(e Append) {
 	f.after(appendTime, func() {
-		if f.down != nil && f.down(f.now) {
+		if f.down != nil && f.down(f.now) || f.stuck != nil && f.stuck(f.now) {
 			f.after(retryTime, func() { f.appendAfter(e) })
 			return
 		}

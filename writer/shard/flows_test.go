@@ -2,6 +2,7 @@ package shard
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -167,26 +168,44 @@ func TestFault_many_tenants(t *testing.T) {
 	}
 }
 
-// TestFault_503: reading pauses, memory stays flat, the shard says so,
-// and all is stored afterwards, once.
+// TestFault_503: nothing can be written for five minutes.
 func TestFault_503(t *testing.T) {
+	fiveMinutes(t, func(f *flow, failing func(time.Time) bool) { f.down = failing })
+}
+
+// TestFault_silent_nothing: every commit fails for five minutes, and all else goes well.
+func TestFault_silent_nothing(t *testing.T) {
+	fiveMinutes(t, func(f *flow, failing func(time.Time) bool) { f.stuck = failing })
+}
+
+// fiveMinutes: meanwhile reading pauses, memory stays flat, the lag grows and the shard says that it is not
+// ready; all is stored afterwards, once.
+func fiveMinutes(t *testing.T, fail func(*flow, func(time.Time) bool)) {
 	f := newFlow(t, func(c *Config) { c.MemoryBytes, c.ParkedBytes = 8<<20, 2<<20 })
-	f.down = func(now time.Time) bool {
+	fail(f, func(now time.Time) bool {
 		d := now.Sub(start)
 		return d >= time.Minute && d < 6*time.Minute
-	}
+	})
 	live := f.live("a", 200, 1000)
 	var unready, paused bool
+	var lags []int64
 	f.run(7*time.Minute, func(at time.Duration) {
 		live(at)
-		if at > 5*time.Minute && at < 6*time.Minute {
+		if at > 2*time.Minute && at < 6*time.Minute {
 			unready = unready || f.wr.core.Ready(f.now) != nil
 			paused = paused || f.wr.paused
+			if !f.wr.paused && f.wr.core.Ready(f.now) == nil {
+				t.Errorf("ready, and reading, %s after the start", at)
+			}
+			lags = append(lags, f.part().end-f.wr.core.Status(f.now).Committed)
 		}
 	})
 	f.drain(5 * time.Minute)
 	if !unready || !paused || f.wr.core.Ready(f.now) != nil {
 		t.Errorf("not ready %t, paused %t; ready afterwards: %v", unready, paused, f.wr.core.Ready(f.now))
+	}
+	if !slices.IsSorted(lags) || lags[len(lags)-1] < 2*lags[0] {
+		t.Errorf("the lag is %d after two minutes, and %d in the end", lags[0], lags[len(lags)-1])
 	}
 	if f.memory > f.config.MemoryBytes*5/4 {
 		t.Errorf("%d bytes held, the budget is %d", f.memory, f.config.MemoryBytes)

@@ -12,14 +12,16 @@ import (
 	"github.com/togodb/togo/writer/dedup"
 )
 
-// batch queues records; drain takes them.
+// batch queues records; drain takes them. One without records says how far the log goes.
 func (c *Core) batch(b Batch) {
 	f := c.feed
 	if f == nil || b.Source != f.source || c.ending != goOn {
 		return
 	}
 	f.logStart, f.end = max(f.logStart, b.LogStart), max(f.end, b.End)
-	c.backlog = append(c.backlog, b)
+	if len(b.Records) > 0 {
+		c.backlog = append(c.backlog, b)
+	}
 }
 
 // full says that no more may be taken in before something has left.

@@ -341,6 +341,12 @@ func TestFault_config_change(t *testing.T) {
 			t.Errorf("%s: the error tells a secret: %v", name, err)
 		}
 	}
+	// What others let users set, and must not be set at all here.
+	for _, setting := range []string{"router.acks=1", "router.idempotent=false", "router.auto_commit=true", "writer.auto_commit=true", "writer.fsync=false", "kafka={main: {brokers: [a:1], enable_auto_commit: true}}", "kafka={main: {brokers: [a:1], acks: 1}}", "store.s3.conditional_writes=false"} {
+		if _, err := Load("", []string{"store.dir=/x", setting}, noEnv); err == nil {
+			t.Errorf("%s is accepted", setting)
+		}
+	}
 	c, err := Load("", []string{"store.dir=/x"}, noEnv)
 	if err != nil {
 		t.Fatal(err)
