@@ -31,6 +31,7 @@ type apart struct {
 func newApart(t *testing.T, k kafkatest.Server, events int, set ...string) *apart {
 	t.Helper()
 	w := newWorld(t, 2*time.Minute, clusterYAML(k.Config())+`
+placements: {spread: 4}
 router: {session_timeout: 2s, commit_every: 200ms}
 writer: {flush_age: 300ms, small_tenant_age: 300ms, checkpoint_every: 4}
 `+topics)
