@@ -2,9 +2,7 @@ package e2e
 
 import (
 	"context"
-	"fmt"
 	"os"
-	"strings"
 	"testing"
 	"time"
 
@@ -51,15 +49,3 @@ func overApache(t *testing.T) kafkatest.Server {
 }
 
 func clusterAt(addr string) kafka.ClusterConfig { return kafka.ClusterConfig{Brokers: []string{addr}} }
-
-// clusterYAML is the setting kafka of a configuration file, with one cluster.
-func clusterYAML(c kafka.ClusterConfig) string {
-	out := fmt.Sprintf("kafka:\n  main:\n    brokers: [%s]\n", strings.Join(c.Brokers, ", "))
-	if c.TLS.Enabled {
-		out += fmt.Sprintf("    tls: {enabled: true, ca_file: %q}\n", c.TLS.CAFile)
-	}
-	if c.SASL.Mechanism != "" {
-		out += fmt.Sprintf("    sasl: {mechanism: %s, username: %q, password: %q}\n", c.SASL.Mechanism, c.SASL.Username, c.SASL.Password)
-	}
-	return out
-}

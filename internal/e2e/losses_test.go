@@ -12,6 +12,7 @@ import (
 
 	"github.com/togodb/togo/internal/e2e/audit"
 	"github.com/togodb/togo/internal/e2e/feed"
+	"github.com/togodb/togo/internal/e2e/kafkaserver"
 	"github.com/togodb/togo/internal/e2e/tool"
 	"github.com/togodb/togo/internal/kafka/kafkatest"
 )
@@ -30,7 +31,7 @@ type apart struct {
 
 func newApart(t *testing.T, k kafkatest.Server, events int, set ...string) *apart {
 	t.Helper()
-	w := newWorld(t, 2*time.Minute, clusterYAML(k.Config())+`
+	w := newWorld(t, 2*time.Minute, kafkaserver.YAML(k.Config())+`
 placements: {spread: 4}
 router: {session_timeout: 2s, commit_every: 200ms}
 writer: {flush_age: 300ms, small_tenant_age: 300ms, checkpoint_every: 4}

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/togodb/togo/internal/e2e/feed"
+	"github.com/togodb/togo/internal/e2e/kafkaserver"
 	"github.com/togodb/togo/internal/e2e/oracle"
 	"github.com/togodb/togo/internal/e2e/tool"
 	"github.com/togodb/togo/internal/kafka"
@@ -62,7 +63,7 @@ func testRoles(t *testing.T, cluster kafka.ClusterConfig, server *s3test.Server)
 		rounds   = 6
 	)
 	s3 := server.Config(t)
-	w := newWorld(t, 4*time.Minute, clusterYAML(cluster)+fmt.Sprintf(roles, s3.Bucket, s3.Prefix, s3.Endpoint, s3.Region, s3.AccessKeyID, s3.SecretAccessKey)+
+	w := newWorld(t, 4*time.Minute, kafkaserver.YAML(cluster)+fmt.Sprintf(roles, s3.Bucket, s3.Prefix, s3.Endpoint, s3.Region, s3.AccessKeyID, s3.SecretAccessKey)+
 		strings.Replace(topics, "http_topic: events\n  topics:", "http_topic: http\n  topics:\n    - {cluster: main, name: http, partitions: 2}", 1))
 
 	routers := []*process{w.process("router-1", addr(t), "run", "--target", "router"), w.process("router-2", addr(t), "run", "--target", "router")}

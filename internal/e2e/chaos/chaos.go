@@ -10,6 +10,8 @@
 //   - half of the time every writer wants every shard, so that each is fenced
 //     again and again; the other half each shard has one;
 //   - the broker is killed or restarted, the S3 server is killed;
+//   - between everybody and the broker lies a Wire, which loses answers, resets
+//     connections, and falls silent for longer than a session lasts;
 //   - between the processes and the S3 server stands a Proxy, which loses, delays, cuts
 //     short and refuses answers after the server has done what was asked, refuses and
 //     resets before, and has writes land long after they were given up;
@@ -31,7 +33,6 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"strings"
 	"sync"
 	"time"
 
@@ -87,7 +88,6 @@ const (
 // configuration of the processes: short ages, so that commits are many, and a small
 // budget for identities, so that old ones are asked of the store.
 const configuration = `
-kafka: {main: {brokers: [%q]}}
 store:
   s3: {bucket: %s, prefix: %s, endpoint: %q, region: %s, path_style: true, access_key_id: %s, secret_access_key: %s, request_timeout: %s}
 intake:
@@ -109,7 +109,8 @@ type run struct {
 	kafka   *kafkaserver.Server
 	s3      *s3test.Server
 	proxy   *Proxy
-	tool    tool.Tool // asks the S3 server itself
+	wire    *Wire
+	tool    tool.Tool // asks both servers directly
 	nodes   []*node
 	traffic *traffic
 	send    *feed.Sender
@@ -156,6 +157,12 @@ func (r *run) start(ctx context.Context) error {
 	if r.kafka, err = kafkaserver.New(r.KafkaLibs, kafkaDir); err != nil {
 		return err
 	}
+	if r.wire, err = NewWire(r.kafka.Addr, r.Seed); err != nil {
+		return err
+	}
+	if err := r.kafka.Advertise(r.wire.Addr); err != nil {
+		return err
+	}
 	if err := r.kafka.Start(ctx); err != nil {
 		return err
 	}
@@ -172,13 +179,13 @@ func (r *run) start(ctx context.Context) error {
 	if r.proxy, err = NewProxy(r.s3.Addr(), storeTimeout, r.Seed); err != nil {
 		return err
 	}
-	direct, err := r.configure("direct.yaml", bucket)
+	direct, err := r.configure("direct.yaml", r.kafka.Secure(), bucket)
 	if err != nil {
 		return err
 	}
 	r.tool = tool.Tool{Bin: r.Togo, Args: []string{"--config", direct, "--dir", r.Dir}}
 	bucket.Endpoint = r.proxy.Endpoint
-	proxied, err := r.configure("togo.yaml", bucket)
+	proxied, err := r.configure("togo.yaml", r.overWire(), bucket)
 	if err != nil {
 		return err
 	}
@@ -192,9 +199,13 @@ func (r *run) start(ctx context.Context) error {
 	return nil
 }
 
-func (r *run) configure(name string, s3 s3store.Config) (string, error) {
+func (r *run) overWire() kafka.ClusterConfig {
+	return kafka.ClusterConfig{Brokers: []string{r.wire.Addr}}
+}
+
+func (r *run) configure(name string, cluster kafka.ClusterConfig, s3 s3store.Config) (string, error) {
 	path := filepath.Join(r.Dir, name)
-	text := fmt.Sprintf(configuration, r.kafka.Addr, s3.Bucket, s3.Prefix, s3.Endpoint, s3.Region, s3.AccessKeyID, s3.SecretAccessKey, storeTimeout, shards)
+	text := kafkaserver.YAML(cluster) + fmt.Sprintf(configuration, s3.Bucket, s3.Prefix, s3.Endpoint, s3.Region, s3.AccessKeyID, s3.SecretAccessKey, storeTimeout, shards)
 	return path, os.WriteFile(path, []byte(text), 0o600)
 }
 
@@ -241,6 +252,9 @@ func (r *run) close() {
 	if r.proxy != nil {
 		r.proxy.Close()
 	}
+	if r.wire != nil {
+		r.wire.Close()
+	}
 	if r.s3 != nil {
 		r.s3.Kill()
 	}
@@ -259,7 +273,7 @@ func (r *run) connect(ctx context.Context) error {
 		}
 	}
 	var err error
-	r.send, err = feed.NewSender(context.WithoutCancel(ctx), kafka.ClusterConfig{Brokers: []string{r.kafka.Addr}}, r.ack)
+	r.send, err = feed.NewSender(context.WithoutCancel(ctx), r.overWire(), r.ack)
 	return err
 }
 
@@ -274,9 +288,14 @@ func (r *run) count(fault string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.counts[fault]++
-	if strings.HasPrefix(fault, killed) || strings.HasPrefix(fault, killedAtStart) {
-		r.kills++
-	}
+}
+
+// countKill counts a kill of one of Togo's processes.
+func (r *run) countKill(how string, n *node) {
+	r.count(how + n.role)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.kills++
 }
 
 func (r *run) killCount() int {

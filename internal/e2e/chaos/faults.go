@@ -12,15 +12,16 @@ import (
 
 // The names of faults in the report.
 const (
-	killed        = "SIGKILL to a "
-	killedAtStart = "SIGKILL while it starts, to a "
-	frozen        = "SIGSTOP and SIGCONT to a "
-	zombies       = "of these, writers that woke when another owned their shard"
-	brokerKilled  = "SIGKILL to the broker"
-	brokerStopped = "restart of the broker"
-	s3Killed      = "SIGKILL to the S3 server"
-	storeTrouble  = "seconds of trouble for half of the requests to the store"
+	killed        = "SIGKILL: "
+	killedAtStart = "SIGKILL while starting: "
+	frozen        = "SIGSTOP, SIGCONT: "
+	zombies       = frozen + writer + " that woke when another owned its shards"
+	brokerKilled  = "SIGKILL: Apache Kafka"
+	brokerStopped = "restart: Apache Kafka"
+	s3Killed      = "SIGKILL: S3 server"
+	storeTrouble  = "store: times of trouble for half of the requests"
 	placed        = "changes of placements"
+	onTheWire     = "connections to Kafka: "
 )
 
 // step waits a moment, and lets one thing happen. Its end is undone in the background.
@@ -30,16 +31,18 @@ func (r *run) step(ctx context.Context, shared bool) {
 	}
 	n := r.nodes[r.rng.IntN(len(r.nodes))]
 	switch p := r.rng.Float64(); {
-	case p < 0.62:
+	case p < 0.58:
 		r.kill(ctx, n)
-	case p < 0.78:
+	case p < 0.72:
 		r.freeze(ctx, n, shared)
-	case p < 0.81:
+	case p < 0.75:
 		r.restartBroker(ctx)
-	case p < 0.87:
+	case p < 0.80:
 		r.restartS3(ctx)
-	case p < 0.95:
+	case p < 0.88:
 		r.trouble(ctx)
+	case p < 0.95:
+		r.hurt(ctx)
 	default:
 		r.place(ctx)
 	}
@@ -65,12 +68,12 @@ func (r *run) kill(ctx context.Context, n *node) {
 	if !n.kill(pause) {
 		return
 	}
-	r.count(killed + n.role)
+	r.countKill(killed, n)
 	if again {
 		r.heal(func() {
 			sleep(ctx, pause+starting)
 			if n.kill(0) {
-				r.count(killedAtStart + n.role)
+				r.countKill(killedAtStart, n)
 			}
 		})
 	}
@@ -156,6 +159,16 @@ func (r *run) trouble(ctx context.Context) {
 	r.heal(func() {
 		sleep(ctx, seconds)
 		r.proxy.SetRate(usualTrouble)
+	})
+}
+
+// hurt harms some of the connections to the broker.
+func (r *run) hurt(ctx context.Context) {
+	harm, seconds := harms[r.rng.IntN(len(harms))], r.between(500*time.Millisecond, 4*time.Second)
+	r.heal(func() {
+		for range r.wire.Hurt(harm, func() { sleep(ctx, seconds) }) {
+			r.count(onTheWire + string(harm))
+		}
 	})
 }
 

@@ -190,7 +190,7 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // late has a request land when its client has given up and tried again: soon
 // after, or long after others have taken over.
 func (p *Proxy) late(r *http.Request, body []byte, fraction float64) {
-	after := p.patience + time.Duration(fraction*float64(p.patience))
+	after := time.Duration((1.5 + fraction) * float64(p.patience))
 	if fraction > 0.6 {
 		after = time.Duration(10 * fraction * float64(p.patience))
 	}

@@ -20,15 +20,15 @@ func (r *run) table(report Report) {
 	r.mu.Unlock()
 	troubles, total := r.proxy.Counts()
 	for _, t := range slices.Sorted(maps.Keys(troubles)) {
-		fmt.Fprintf(w, "%d\t\u00a0requests to the store: %s\n", troubles[t], t)
+		fmt.Fprintf(w, "%d\t\u00a0store: %s\n", troubles[t], t)
 	}
-	fmt.Fprintf(w, "%d\t\u00a0requests to the store in all\n", total)
+	fmt.Fprintf(w, "%d\t\u00a0store: requests in all\n", total)
 	var starting, running int
 	for _, n := range r.nodes {
 		starting += n.own.starting
 		running += n.own.running
 	}
-	fmt.Fprintf(w, "%d\t\u00a0processes that ended by themselves while they started (a server was not there), and were started again\n", starting)
+	fmt.Fprintf(w, "%d\t\u00a0processes that ended while starting, since a server was not there, and were started again\n", starting)
 	fmt.Fprintf(w, "%d\t\u00a0processes that ended by themselves later\n", running)
 	w.Flush()
 	fmt.Fprintln(r.Out)

@@ -27,7 +27,7 @@ func (r *run) rounds(ctx context.Context) (Report, error) {
 	if err := r.connect(ctx); err != nil {
 		return Report{}, err
 	}
-	r.sayf("everything is up: 2 routers, 2 writers, 2 intakes, Apache Kafka at %s, S3 at %s behind %s", r.kafka.Addr, r.s3.Endpoint, r.proxy.Endpoint)
+	r.sayf("everything is up: 2 routers, 2 writers, 2 intakes, Apache Kafka at %s behind %s, S3 at %s behind %s", r.kafka.Addr, r.wire.Addr, r.s3.Addr(), r.proxy.Endpoint)
 	var report Report
 	each := min(max(r.Kills/8, 15), 25)
 	for shared := true; ; shared = !shared {

@@ -52,7 +52,6 @@ process.roles=broker,controller
 node.id=1
 controller.quorum.voters=1@%[3]s
 listeners=PLAINTEXT://%[1]s,SASL_SSL://%[2]s,CONTROLLER://%[3]s
-advertised.listeners=PLAINTEXT://%[1]s,SASL_SSL://%[2]s
 controller.listener.names=CONTROLLER
 listener.security.protocol.map=CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT,SASL_SSL:SASL_SSL
 sasl.enabled.mechanisms=%[6]s
@@ -84,6 +83,7 @@ type Server struct {
 
 	libs string
 	conf string
+	text string // of conf, but for the advertised addresses
 	proc *proc.Process
 }
 
@@ -103,8 +103,8 @@ func New(libs, dir string) (*Server, error) {
 	if err := writeCertificate(s.CAFile, keys); err != nil {
 		return nil, err
 	}
-	text := fmt.Sprintf(properties, s.Addr, s.SecureAddr, addrs[2], filepath.Join(dir, "data"), keys, mechanism, strings.ToLower(mechanism))
-	if err := os.WriteFile(s.conf, []byte(text), 0o600); err != nil {
+	s.text = fmt.Sprintf(properties, s.Addr, s.SecureAddr, addrs[2], filepath.Join(dir, "data"), keys, mechanism, strings.ToLower(mechanism))
+	if err := s.Advertise(s.Addr); err != nil {
 		return nil, err
 	}
 	user := fmt.Sprintf("%s=[name=%s,password=%s]", mechanism, User, Password)
@@ -113,6 +113,13 @@ func New(libs, dir string) (*Server, error) {
 		return nil, fmt.Errorf("format Kafka's storage: %w\n%s", err, out)
 	}
 	return s, nil
+}
+
+// Advertise has the broker tell its clients in the clear that it is at addr, from
+// the next start on: something else listens there, and passes on to Addr.
+func (s *Server) Advertise(addr string) error {
+	text := s.text + fmt.Sprintf("advertised.listeners=PLAINTEXT://%s,SASL_SSL://%s\n", addr, s.SecureAddr)
+	return os.WriteFile(s.conf, []byte(text), 0o600)
 }
 
 // java is the command line of a class: a small heap and the quick compiler, since
@@ -178,6 +185,18 @@ func (s *Server) Secure() kafka.ClusterConfig {
 		TLS:     kafka.TLSConfig{Enabled: true, CAFile: s.CAFile},
 		SASL:    kafka.SASLConfig{Mechanism: mechanism, Username: User, Password: Password},
 	}
+}
+
+// YAML is the setting kafka of Togo's configuration, with one cluster.
+func YAML(c kafka.ClusterConfig) string {
+	out := fmt.Sprintf("kafka:\n  main:\n    brokers: [%s]\n", strings.Join(c.Brokers, ", "))
+	if c.TLS.Enabled {
+		out += fmt.Sprintf("    tls: {enabled: true, ca_file: %q}\n", c.TLS.CAFile)
+	}
+	if c.SASL.Mechanism != "" {
+		out += fmt.Sprintf("    sasl: {mechanism: %s, username: %q, password: %q}\n", c.SASL.Mechanism, c.SASL.Username, c.SASL.Password)
+	}
+	return out
 }
 
 // Libs is the folder of the jars; without it the test is skipped, or fails.
