@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"math"
 	"slices"
 	"time"
 
@@ -43,8 +42,8 @@ func (c gapCmd) Run(a *app) error {
 			if err != nil {
 				return nil, fmt.Errorf("ask Kafka what it still has: %w", err)
 			}
-			gap = c.gap(s, src, has)
-			if len(gap.Lost) == 0 && gap.Next == src.Next {
+			gap = s.Accept(src, has, c.Epoch, c.Reason, c.By)
+			if len(gap.Lost) == 0 && gap.Next == src.Next && gap.LeaderEpoch == src.LeaderEpoch {
 				return nil, fmt.Errorf("shard %s: Kafka still has every offset from %d on; there is nothing to accept", c.Shard, src.Next)
 			}
 			return gap, nil
@@ -68,42 +67,23 @@ func (c gapCmd) source(s *shardlog.State) (shardlog.SourceState, error) {
 	return sources[0], nil
 }
 
-// kept is what Kafka has of a source.
-type kept struct {
-	current bool // false: the topic is gone, or is another one
-	kafka.Range
-	history int64             // up to here it is what was read; 0 if the log does not know the epoch it was read in
-	epoch   int32             // leader epoch of what lies above, by which the writer can find it; -1: none
-	gone    shardlog.RangeSet // open offsets within both that hold no record
-}
-
-func (c gapCmd) ask(ctx context.Context, k *kafka.Client, topic string, src shardlog.SourceState) (kept, error) {
+// ask is what Kafka still has of a source.
+func (c gapCmd) ask(ctx context.Context, k *kafka.Client, topic string, src shardlog.SourceState) (has shardlog.Kept, err error) {
 	info, err := k.Topic(ctx, topic)
 	if err != nil || info.ID.String() != src.Source.Topic {
-		return kept{}, err
+		return has, err
 	}
 	offsets, err := k.Offsets(ctx, topic)
 	if err != nil {
-		return kept{}, err
+		return has, err
 	}
 	partition := int32(c.Shard)
-	has := kept{current: true, Range: offsets[partition], history: src.Next, epoch: -1}
-	if src.LeaderEpoch >= 0 && src.Next > has.Start {
-		end, err := k.EpochEnd(ctx, topic, partition, src.LeaderEpoch)
-		if err != nil {
-			return kept{}, err
-		}
-		has.history = min(src.Next, max(end, 0))
-		newer, err := k.EpochEnd(ctx, topic, partition, src.LeaderEpoch+1)
-		if err != nil {
-			return kept{}, err
-		}
-		if end >= 0 && newer >= has.history { // else the count of epochs went back with the history
-			has.epoch = src.LeaderEpoch + 1
-		}
+	has = shardlog.Kept{Current: true, Start: offsets[partition].Start, End: offsets[partition].End}
+	err = has.Ask(src, func(epoch int32) (int64, error) { return k.EpochEnd(ctx, topic, partition, epoch) })
+	if err != nil {
+		return has, err
 	}
-	there := shardlog.RangeSet{{From: has.Start, Next: max(has.Start, min(has.history, has.End))}}
-	has.gone, err = withoutRecords(ctx, k, info, partition, shardlog.IntersectRanges(src.Open, there))
+	has.Gone, err = withoutRecords(ctx, k, info, partition, shardlog.IntersectRanges(src.Open, shardlog.RangeSet{has.There()}))
 	return has, err
 }
 
@@ -136,22 +116,4 @@ func withoutRecords(ctx context.Context, k *kafka.Client, info kafka.TopicInfo, 
 		}
 	}
 	return gone, nil
-}
-
-// gap accepts all that is not in Kafka: below its log's start, from its end or from the end of the history that
-// was read on, open offsets without a record, or everything where the topic is gone.
-func (c gapCmd) gap(s *shardlog.State, src shardlog.SourceState, has kept) *shardlog.Gap {
-	if !has.current {
-		return s.GapTo(src.Source, shardlog.RangeSet{{From: 0, Next: math.MaxInt64}}, src.Next, c.Epoch, c.Reason, c.By)
-	}
-	end := min(has.End, max(has.history, has.Start))
-	gone := shardlog.RangeSet{{From: 0, Next: has.Start}, {From: end, Next: math.MaxInt64}}
-	if has.Start == 0 {
-		gone = gone[1:]
-	}
-	next, epoch := min(max(src.Next, has.Start), end), c.Epoch
-	if next < src.Next && epoch < 0 {
-		epoch = has.epoch
-	}
-	return s.GapTo(src.Source, shardlog.AddRanges(gone, has.gone), next, epoch, c.Reason, c.By)
 }

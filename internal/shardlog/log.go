@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"math"
 	"time"
 
 	"github.com/togodb/togo/internal/chain"
@@ -246,16 +245,4 @@ func (l *Log) insist(ctx context.Context, s *State, make func() (*Record, error)
 		}
 	}
 	return fmt.Errorf("shard %s: %w: %d", l.shard, ErrLostRaces, maxClaimTries)
-}
-
-// GapTo makes the gap of a source that goes on at next: it accepts the loss of
-// gone, as far as it is open, and of whatever else the new next leaves behind.
-func (s *State) GapTo(src Source, gone RangeSet, next int64, leaderEpoch int32, reason, operator string) *Gap {
-	cur := s.sources[src]
-	lost := IntersectRanges(cur.Open, gone)
-	if next > cur.Next {
-		lost = AddRanges(lost, RangeSet{{cur.Next, next}})
-	}
-	lost = AddRanges(lost, IntersectRanges(cur.Open, RangeSet{{next, math.MaxInt64}}))
-	return &Gap{Source: src, Lost: lost, Next: next, LeaderEpoch: leaderEpoch, Reason: reason, Operator: operator}
 }

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"math/rand/v2"
@@ -172,22 +173,39 @@ func (o *operator) acceptShards() {
 			if !p.up || s == nil || s.stopped == nil || s.stopped.Reason != shard.Lost {
 				continue
 			}
-			loss := *s.stopped.Loss
-			epoch := int32(-1)
-			if t := o.w.broker.topics[shardTopic]; t.id == loss.Source.Topic {
-				epoch = t.parts[loss.Source.Partition].epoch
-			}
+			source := s.stopped.Loss.Source
 			log := o.shardLog(r.shard)
 			state, err := log.Load(context.Background())
 			if err == nil {
-				err = log.AcceptGap(context.Background(), state, func(*shardlog.State) (*shardlog.Gap, error) {
-					gap := loss.Gap(epoch, "lost by Kafka", "operator")
-					return &gap, nil
+				err = log.AcceptGap(context.Background(), state, func(state *shardlog.State) (*shardlog.Gap, error) {
+					return o.gap(state, source)
 				})
 			}
 			o.w.note("operator accepts the loss of shard %s: %s", r.shard, short(err))
 		}
 	}
+}
+
+// gap is what `togo gap` makes of a source.
+func (o *operator) gap(state *shardlog.State, source event.Source) (*shardlog.Gap, error) {
+	src, _ := state.SourceOf(shardlog.SourceFrom(source))
+	t := o.w.broker.topics[shardTopic]
+	if t.id != source.Topic {
+		return state.Accept(src, shardlog.Kept{}, -1, "lost by Kafka", "operator"), nil
+	}
+	part := t.parts[source.Partition]
+	has := shardlog.Kept{Current: true, Start: part.start, End: part.end}
+	if err := has.Ask(src, func(epoch int32) (int64, error) { return part.epochEnd(epoch), nil }); err != nil {
+		return nil, err
+	}
+	there := has.There()
+	for offset := there.From; offset < there.Next; offset++ {
+		i, ok := slices.BinarySearchFunc(part.records, offset, func(r *record, o int64) int { return cmp.Compare(r.offset, o) })
+		if !ok || part.records[i].control {
+			has.Gone = shardlog.AddRanges(has.Gone, shardlog.RangeSet{{From: offset, Next: offset + 1}})
+		}
+	}
+	return state.Accept(src, has, -1, "lost by Kafka", "operator"), nil
 }
 
 // acceptIntake sets the group's offset for partitions that a router has stopped.

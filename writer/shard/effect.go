@@ -166,16 +166,6 @@ func (l *Loss) cutAt() int64 {
 	return l.Next
 }
 
-// Gap is the record by which an operator accepts the loss. leaderEpoch is that of the
-// log now; it matters where the history was cut.
-func (l *Loss) Gap(leaderEpoch int32, reason, operator string) shardlog.Gap {
-	next := l.cutAt()
-	if TroubleKind(l.Kind) == OutOfRange && l.Start > next {
-		next = l.Start
-	}
-	return shardlog.Gap{Source: shardlog.SourceFrom(l.Source), Lost: l.Ranges, Next: next, LeaderEpoch: leaderEpoch, Reason: reason, Operator: operator}
-}
-
 // maxRangesShown keeps a message readable; the whole list is in the status.
 const maxRangesShown = 10
 

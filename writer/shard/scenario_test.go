@@ -136,9 +136,9 @@ func (w *world) operator(d *datadriven.TestData) {
 		p.records = slices.DeleteFunc(p.records, func(r Record) bool { return r.Offset == n })
 	case "accept":
 		wr := w.writers[d.CmdArgs[0].Key]
-		g := wr.stopped.Loss.Gap(p.epoch, "test", "me")
+		g := w.accept(wr.stopped.Loss.Source)
 		fmt.Fprintf(&w.out, "gap of %v, next %d\n", g.Lost, g.Next)
-		w.foreign(&shardlog.Record{Kind: shardlog.KindGap, Gap: &g})
+		w.foreign(&shardlog.Record{Kind: shardlog.KindGap, Gap: g})
 		w.reload(wr)
 		w.run(wr)
 	case "reload":

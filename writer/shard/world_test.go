@@ -131,6 +131,31 @@ func (p *partition) check(offset int64, epoch int32) *Trouble {
 	return nil
 }
 
+// epochEnd is where a leader epoch ended.
+func (p *partition) epochEnd(epoch int32) (int64, error) {
+	if end, ok := p.cuts[epoch]; ok {
+		return end, nil
+	}
+	return p.end, nil
+}
+
+// accept is the gap of an operator who accepts what a source has lost.
+func (w *world) accept(source event.Source) *shardlog.Gap {
+	s, err := w.log.Load(context.Background())
+	w.must(err)
+	src, _ := s.SourceOf(shardlog.SourceFrom(source))
+	p := w.parts[source]
+	has := shardlog.Kept{Current: source == w.source, Start: p.start, End: p.end}
+	w.must(has.Ask(src, p.epochEnd))
+	there := has.There()
+	for o := there.From; o < there.Next; o++ {
+		if i := sort.Search(len(p.records), func(i int) bool { return p.records[i].Offset >= o }); i == len(p.records) || p.records[i].Offset != o {
+			has.Gone = shardlog.AddRanges(has.Gone, []shardlog.Range{{From: o, Next: o + 1}})
+		}
+	}
+	return s.Accept(src, has, -1, "test", "me")
+}
+
 // parseItems reads "id@seconds=payload", "!reason=payload" and "~offsets",
 // each with "#offset" to name its intake offset.
 func (w *world) envelope(line string) []byte {
