@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/togodb/togo/bench/traffic"
 	"github.com/togodb/togo/internal/event"
@@ -33,6 +34,8 @@ const (
 type load struct {
 	tenants int
 	bytes   int64 // of payloads
+	hours   int   // that the events are spread over
+	events  int   // in a record
 }
 
 // brokerEnv makes the test's program a broker with a filled shard topic: the
@@ -52,12 +55,12 @@ func TestMain(m *testing.M) {
 
 // startBroker runs the broker until the test ends and returns its address and the number
 // of records that it holds.
-func startBroker(b *testing.B, l load) (addr string, records int64) {
+func startBroker(b testing.TB, l load) (addr string, records int64) {
 	b.Helper()
 	program, err := os.Executable()
 	must(b, err)
 	cmd := exec.Command(program)
-	cmd.Env = append(os.Environ(), fmt.Sprintf("%s=%d %d", brokerEnv, l.tenants, l.bytes))
+	cmd.Env = append(os.Environ(), fmt.Sprintf("%s=%d %d %d %d", brokerEnv, l.tenants, l.bytes, l.hours, l.events))
 	cmd.Stderr = os.Stderr
 	out, err := cmd.StdoutPipe()
 	must(b, err)
@@ -84,7 +87,7 @@ func startBroker(b *testing.B, l load) (addr string, records int64) {
 // serve fills a broker, says where it is, and ends with its input.
 func serve(settings string) error {
 	var l load
-	if _, err := fmt.Sscan(settings, &l.tenants, &l.bytes); err != nil {
+	if _, err := fmt.Sscan(settings, &l.tenants, &l.bytes, &l.hours, &l.events); err != nil {
 		return err
 	}
 	ctx := context.Background()
@@ -135,8 +138,9 @@ func fill(ctx context.Context, client *kafka.Client, l load) (records int64, err
 		name := event.TenantID(fmt.Sprintf("tenant-%d", int(records*7919)%l.tenants))
 		builder.Reset(name)
 		var shard event.ShardID
-		for range perEnvelope {
-			e := events.Next(1, traffic.Start, nil)
+		hour := int(records) / l.tenants % l.hours
+		for range l.events {
+			e := events.Next(1, traffic.Start.Add(-time.Duration(hour)*time.Hour), nil)
 			at := event.Timestamp(e.Time.UnixNano())
 			item = event.Item{Kind: event.KindEvent, Timestamp: at, FirstSeen: at, ID: e.ID, HasID: true,
 				Origin: event.Origin{Source: event.Source{Cluster: "bench"}, Offset: offset}, Format: event.FormatJSON, Payload: e.Payload}

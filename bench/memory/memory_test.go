@@ -47,7 +47,7 @@ func BenchmarkWriter(b *testing.B) {
 
 func measure(b *testing.B, tenants int) {
 	b.StopTimer()
-	addr, records := startBroker(b, load{tenants: tenants, bytes: backlog})
+	addr, records := startBroker(b, load{tenants: tenants, bytes: backlog, hours: 1, events: perEnvelope})
 	// On disk: what the store holds is no memory of the writer.
 	dir, err := objstore.OpenDir(b.TempDir())
 	must(b, err)
@@ -165,7 +165,7 @@ func (s *sink) Put(ctx context.Context, key string, body []byte) error {
 	return s.Store.Put(ctx, key, body)
 }
 
-func counter(b *testing.B, r *prometheus.Registry, name string) (total float64) {
+func counter(b testing.TB, r *prometheus.Registry, name string) (total float64) {
 	families, err := r.Gather()
 	must(b, err)
 	for _, f := range families {
@@ -178,7 +178,7 @@ func counter(b *testing.B, r *prometheus.Registry, name string) (total float64) 
 	return total
 }
 
-func must(b *testing.B, err error) {
+func must(b testing.TB, err error) {
 	b.Helper()
 	if err != nil {
 		b.Fatal(err)

@@ -25,7 +25,7 @@ var catalogue = []kind{
 	{id: "replay-other-batches", tried: "killed between upload and commit; the same offsets again in other batches and another interleaving"},
 	{id: "half-a-file", tried: "killed at each byte of an upload and of a commit, three recoveries each; a part of an object under its key"},
 	{id: "leftovers", tried: "10,000 objects of crashed workers under a shard's prefixes"},
-	{id: "log-growth", tried: "50,000 commits"},
+	{id: "log-growth", tried: "50,000 commits; what a commit says of a file with 1,000 columns"},
 	{id: "hung-store", tried: "a worker hangs in a store call for 20 minutes while the rest of it lives"},
 	{id: "config-change", tried: "killed in uploads and commits, and started with other settings; settings that void a promise"},
 
