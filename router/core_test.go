@@ -232,6 +232,52 @@ func TestCoreRoutesByPlacement(t *testing.T) {
 	}
 }
 
+// TestCorePlacesByTheEventsOwnTime: a copy that comes later, or earlier, goes where the
+// first one went, whatever its record's Kafka timestamp.
+func TestCorePlacesByTheEventsOwnTime(t *testing.T) {
+	h := newHarness(t, nil, func(g *placements.Genesis) {
+		g.Tenants = map[event.TenantID]placements.Shards{"shop": {0}}
+	})
+	edge := h.keeper.Current().Horizon()
+	_, err := h.keeper.Propose(t.Context(), func(*placements.Table) (placements.Record, error) {
+		return placements.Record{Kind: placements.KindPlace, Place: &placements.Place{Placements: []placements.TenantPlacement{
+			{Tenant: "shop", Placement: placements.Placement{From: edge, Shards: placements.Shards{3}}},
+		}}}, nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	table, err := h.keeper.Extend(t.Context(), edge+event.Timestamp(time.Minute))
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.step(NewTable{table})
+	h.assign(0, 0)
+	before, after := edge.Time().Add(-time.Second), edge.Time()
+	text := func(at time.Time) string {
+		return fmt.Sprintf(`{"event_id":"a","timestamp":%q}`, at.Format(time.RFC3339Nano))
+	}
+	h.fetch(0,
+		of(at(record(0, text(before)), before), "shop"),
+		of(at(record(1, text(before)), after.Add(time.Second)), "shop"), // comes late
+		of(at(record(2, text(after)), after), "shop"),
+		of(at(record(3, text(after)), before), "shop"), // was sent with a clock ahead
+	)
+	h.linger()
+	if len(h.sent) != 4 {
+		t.Fatalf("%d items sent", len(h.sent))
+	}
+	for _, s := range h.sent {
+		want := event.ShardID(0)
+		if s.Origin.Offset >= 2 {
+			want = 3
+		}
+		if s.shard != want || s.Kind != event.KindEvent {
+			t.Errorf("offset %d: in shard %d, want %d: %+v", s.Origin.Offset, s.shard, want, s.Item)
+		}
+	}
+}
+
 func TestCoreCommitsWhatIsAcknowledgedInOrder(t *testing.T) {
 	h := newHarness(t, func(c *CoreConfig) { c.BatchEvents = 1 }, nil)
 	h.assign(0, 0)

@@ -77,9 +77,15 @@ func proveAll(ctx context.Context, p *prover, list []mutant, r *report) error {
 	r.line("mutant", "caught by", "sim", "s")
 	results := make([]result, len(list))
 	each(len(list), r.jobs, func(i int) {
+		if ctx.Err() != nil {
+			return
+		}
 		results[i] = p.one(ctx, &list[i], r.sim)
 		r.show(&list[i], &results[i])
 	})
+	if ctx.Err() != nil {
+		return errors.New("interrupted")
+	}
 	caught, bySim := 0, 0
 	var errs []error
 	for i := range results {

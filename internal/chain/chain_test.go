@@ -78,7 +78,7 @@ func TestAppendSendsNothingUnderABadKey(t *testing.T) {
 
 func TestAppendTellsOfEachRetry(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := objstore.NewFault(objstore.NewMemory(), objstore.Rule{Times: 3, Effect: objstore.FailBefore, Err: objstore.ErrUnavailable})
+		f := objstore.NewFault(objstore.NewMemory(), objstore.Rule{Op: objstore.OpPutIfAbsent, Times: 3, Effect: objstore.FailBefore, Err: objstore.ErrUnavailable})
 		var told []int
 		log := chain.Log{Store: f, Prefix: "log", OnRetry: func(p chain.Position, attempt int, err error) {
 			if p != 1 || !errors.Is(err, objstore.ErrUnavailable) {
