@@ -130,6 +130,9 @@ func write(out io.Writer, rows []row, r results) (failed, absent int, err error)
 		if row.skipped > 0 {
 			where += fmt.Sprintf(", without %d on servers that are not here", row.skipped)
 		}
+		if row.yet != "" {
+			where += "; not there yet: " + row.yet
+		}
 		switch row.result {
 		case "FAIL":
 			failed++
