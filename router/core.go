@@ -36,6 +36,11 @@ type Committed struct {
 	OK        bool
 }
 
+// Ends: how far partitions go that may not be fetched for now.
+type Ends struct {
+	Ends map[kafka.TopicPartition]int64
+}
+
 // Tick: time passed.
 type Tick struct{}
 
@@ -52,6 +57,7 @@ func (Fetched) isInput()   {}
 func (NewTable) isInput()  {}
 func (Acked) isInput()     {}
 func (Committed) isInput() {}
+func (Ends) isInput()      {}
 func (Tick) isInput()      {}
 func (Rewind) isInput()    {}
 func (Flush) isInput()     {}
@@ -181,6 +187,12 @@ func (c *Core) Step(now time.Time, in Input) *Effects {
 		c.acked(now, in)
 	case Committed:
 		c.committed(in)
+	case Ends:
+		for tp, end := range in.Ends {
+			if p := c.parts[tp]; p != nil {
+				p.end = max(p.end, end)
+			}
+		}
 	case Tick:
 		c.commitDue(now)
 	case Rewind:
@@ -250,7 +262,7 @@ type Lag struct {
 	kafka.TopicPartition
 	Next      int64 // to be read
 	Committed int64
-	End       int64 // of what could be read at the last fetch
+	End       int64 // of what could be read at the last fetch, or look
 	// Waiting: its next record waits for a table with this horizon or tenant.
 	Waiting bool
 	For     event.Timestamp

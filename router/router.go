@@ -44,6 +44,8 @@ type Router struct {
 	deps    Deps
 	metrics *metrics
 
+	endWatch time.Duration // between looks how far the intake goes, while something is not read
+
 	mu     sync.Mutex
 	status Status // guarded by mu
 }
@@ -73,7 +75,7 @@ func New(cfg Config, deps Deps) (*Router, error) {
 		// What is fetched ahead lies beside what the Core holds.
 		deps.Read.MaxBytes = int(cfg.MaxBytes / 2)
 	}
-	return &Router{cfg: cfg, deps: deps, metrics: newMetrics(deps.Registerer)}, nil
+	return &Router{cfg: cfg, deps: deps, metrics: newMetrics(deps.Registerer), endWatch: endWatch}, nil
 }
 
 // stallAfter is how long a router may get no acknowledgement, or no commit through,

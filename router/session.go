@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/togodb/togo/internal/event"
@@ -27,6 +29,8 @@ type session struct {
 	calls   chan groupCall // the group's callbacks
 	tables  chan tableDone
 	commits chan Committed
+	ends    chan Ends
+	behind  atomic.Bool   // something is not read for now
 	done    chan struct{} // the loop has ended
 
 	acks ackList
@@ -69,7 +73,7 @@ func (r *Router) session(ctx context.Context) error {
 		goOn:   make(chan struct{}, 1),
 		polled: make(chan polled),
 		calls:  make(chan groupCall),
-		tables: make(chan tableDone, 1), commits: make(chan Committed, 1),
+		tables: make(chan tableDone, 1), commits: make(chan Committed, 1), ends: make(chan Ends),
 		done:    make(chan struct{}),
 		acks:    ackList{wake: make(chan struct{}, 1)},
 		stopped: map[string]string{},
@@ -161,6 +165,7 @@ func (s *session) run(ctx context.Context) error {
 	defer stopPolling()
 	var poller sync.WaitGroup
 	poller.Go(func() { s.poll(pollCtx) })
+	poller.Go(func() { s.watchEnds(pollCtx) })
 
 	err := s.loop(ctx)
 	stopPolling()
@@ -251,6 +256,8 @@ func (s *session) loop(ctx context.Context) error {
 				s.lastCommit = time.Now()
 			}
 			err = s.step(c)
+		case in := <-s.ends:
+			err = s.step(in)
 		case <-linger.C:
 			err = s.step(Tick{})
 		case <-ticker.C:
@@ -291,6 +298,7 @@ func (s *session) tick() error {
 	}
 	s.r.metrics.show(s.core)
 	lags, held, stalled := s.core.Lags(), s.core.Bytes(), s.stalled(time.Now())
+	s.behind.Store(s.core.Full() || slices.ContainsFunc(lags, func(l Lag) bool { return l.Waiting }))
 	s.r.set(func(st *Status) {
 		if stalled != "" && st.Stalled == "" {
 			s.r.deps.Log.Error("router: stalled; it goes on by itself when the cause is gone", "why", stalled)
