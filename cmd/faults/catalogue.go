@@ -51,7 +51,7 @@ var catalogue = []kind{
 	{id: "clock-off", tried: "router, writer and placements with clocks a year ahead and a year behind", yet: "compaction"},
 	{id: "reshard", tried: "4 to 6 shards in mid-stream, copies on both sides of the edge in both orders", yet: "queries"},
 	{id: "router-skew", tried: "old and new table versions on one stream; golden vectors (tenant, timestamp, id) -> shard"},
-	{id: "filter-as-truth", tried: "a Bloom filter with 50% false positives; ids chosen because it says 'maybe'"},
+	{id: "filter-as-truth", tried: "a Bloom filter with 50% false positives; ids chosen because it says 'maybe'; collisions of another seed"},
 	{id: "far-future", tried: "an event ten years ahead in normal traffic"},
 	{id: "far-past", tried: "an event of 1900 in normal traffic"},
 	{id: "late", tried: "three days of old data of one tenant beside live traffic"},

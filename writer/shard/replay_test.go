@@ -2,8 +2,12 @@ package shard
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 	"testing"
 	"time"
+
+	"github.com/togodb/togo/internal/shardlog"
 )
 
 // live lets a writer do at most n things, with a long pause whenever it rests. It returns how many it
@@ -105,5 +109,75 @@ func TestFault_replay_other_batches(t *testing.T) {
 	}
 	if killed < 150 {
 		t.Errorf("only %d writers died with an upload that was not committed", killed)
+	}
+}
+
+// TestFault_zombie_writer_of_100_offsets: A commits the offsets below 100, uploads 100-199 and freezes before its commit; the shard goes to
+// B, which commits 100-250; A thaws, before B's commit or after it, and goes on. 251 events once, nothing of A's upload.
+func TestFault_zombie_writer_of_100_offsets(t *testing.T) {
+	for _, thaw := range []string{"before B has read", "before B's commit", "after B's commit", "after B's next"} {
+		t.Run(thaw, func(t *testing.T) {
+			w := newWorld(t)
+			produce := func(from, to int) {
+				for n := from; n < to; n++ {
+					w.produce(fmt.Sprintf("%c: e%d@%d=%d", 'a'+rune(n%3), n, 100+n, n))
+				}
+			}
+			rest := func(wr *writer) {
+				w.now = w.now.Add(2 * time.Minute)
+				w.step(wr, Tick{})
+				w.run(wr)
+			}
+			produce(0, 100)
+			a := w.claim("A")
+			w.run(a)
+			rest(a)
+			produce(100, 200)
+			a.hold["Append"] = true
+			w.run(a)
+			rest(a)
+			if len(a.held) != 1 {
+				t.Fatalf("A holds %d appends", len(a.held))
+			}
+			thawed := func(when string) {
+				if when == thaw {
+					a.hold = map[string]bool{}
+					a.queue, a.held = append(a.held, a.queue...), nil
+					w.run(a)
+				}
+			}
+			b := w.claim("B")
+			thawed("before B has read")
+			produce(200, 251)
+			b.hold["Append"] = true
+			w.run(b)
+			rest(b)
+			thawed("before B's commit")
+			b.hold = map[string]bool{}
+			b.queue, b.held = append(b.held, b.queue...), nil
+			w.run(b)
+			thawed("after B's commit")
+			rest(b)
+			thawed("after B's next")
+			rest(b)
+			if a.stopped == nil || a.stopped.Reason != Fenced {
+				t.Errorf("A goes on: %+v", a.stopped)
+			}
+			want := w.oracle()
+			if got := w.rows(); !slices.Equal(got, want.rows) || len(got) != 251 {
+				t.Errorf("%d rows, want 251, each once", len(got))
+			}
+			s, err := w.log.Load(t.Context())
+			w.must(err)
+			s.Fragments("", -1<<40, 1<<40, func(f shardlog.Fragment) bool {
+				if f.SeqMin > 1 && strings.Contains(f.Key, "/0-1-") {
+					t.Errorf("%s of A's second upload is visible", f.Key)
+				}
+				return true
+			})
+			if src, _ := s.SourceOf(shardlog.SourceFrom(w.source)); src.Next != 251 || len(src.Open) > 0 {
+				t.Errorf("next %d, open %v", src.Next, src.Open)
+			}
+		})
 	}
 }
