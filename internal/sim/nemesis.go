@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"github.com/togodb/togo/writer/shard"
 )
 
 // nemesis does the faults that are not of one call: to processes, to clocks, to whole
@@ -57,9 +59,18 @@ func (n *nemesis) act() {
 		if wp := w.writers[x%len(w.writers)]; wp.up && n.strike("release", "%s", wp.name) {
 			w.release(wp, d/10)
 		}
-	case kind < 86:
+	case kind < 83:
 		if n.strike("rebalance", "") {
 			w.broker.group.rebalance()
+		}
+	case kind < 86:
+		wp := w.writers[x%len(w.writers)]
+		if n.strike("place lost", "the readings of %s", wp.name) && wp.up {
+			for _, r := range wp.runners {
+				if s := r.session; s != nil && (s.stopped == nil || s.stopped.Reason == shard.Lost) {
+					s.reload("the reading has lost its place")
+				}
+			}
 		}
 	default:
 		if w.plan.kafkaLoses {

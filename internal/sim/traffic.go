@@ -97,6 +97,10 @@ func (t *traffic) event() *sent {
 	case k < 18:
 		s.ts = now + int64(delay(r, 11*time.Minute, 90*time.Minute)) // too early
 	case k < 19:
+		if horizon := int64(t.w.watch.table.Horizon()); horizon > now && r.IntN(2) == 0 {
+			s.ts = horizon // where a placement may begin
+			break
+		}
 		s.hasTS = false
 	default:
 		s.ts = now/int64(time.Hour)*int64(time.Hour) - int64(r.IntN(2)) // at a bucket's edge

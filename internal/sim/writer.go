@@ -219,13 +219,10 @@ func (s *session) step(in shard.Input) {
 	}
 }
 
-// send has the loop step an input that a task of this load has brought.
-func (s *session) send(load int, in shard.Input) {
-	s.p.after(0, func() {
-		if load == s.load {
-			s.step(in)
-		}
-	})
+// send has the loop step an input that a task has brought, a moment later. That it belongs
+// to an earlier load is the core's to notice: the shell's mail may hold such answers.
+func (s *session) send(in shard.Input) {
+	s.p.after(delay(s.w.delays, time.Microsecond, 100*time.Millisecond), func() { s.step(in) })
 }
 
 func (s *session) loaded(state *shardlog.State) {
@@ -250,10 +247,7 @@ func (s *session) endWork() {
 	}
 }
 
-func (s *session) spawn(name string, f func(load int)) {
-	load := s.load
-	s.work = append(s.work, s.p.spawn(name, func() { f(load) }))
-}
+func (s *session) spawn(name string, f func()) { s.work = append(s.work, s.p.spawn(name, f)) }
 
 // reload ends all work and reads the log anew.
 func (s *session) reload(why string) {
@@ -263,7 +257,8 @@ func (s *session) reload(why string) {
 			return
 		}
 		s.endWork()
-		s.spawn("load", func(load int) {
+		load := s.load
+		s.spawn("load", func() {
 			for {
 				state, err := s.log.Load(context.Background())
 				if err == nil {
@@ -317,7 +312,8 @@ func (s *session) watchLoss() {
 		return
 	}
 	position := s.core.Status(s.p.time(s.w)).Position
-	s.spawn("watch", func(load int) {
+	load := s.load
+	s.spawn("watch", func() {
 		state, err := s.log.Load(context.Background())
 		if err == nil && state.Position() != position {
 			s.p.after(0, func() {
@@ -336,7 +332,7 @@ func (s *session) do(e shard.Effect) {
 	ctx := context.Background()
 	switch e := e.(type) {
 	case shard.Inspect:
-		s.spawn("inspect", func(load int) { s.inspect(load, e) })
+		s.spawn("inspect", func() { s.inspect(e) })
 	case shard.ReadFrom:
 		s.reading, s.paused, s.gen = true, false, e.Gen
 		s.at = kafka.Position{Offset: e.Offset, LeaderEpoch: e.LeaderEpoch}
@@ -347,23 +343,23 @@ func (s *session) do(e shard.Effect) {
 	case shard.Resume:
 		s.paused = false
 	case shard.ReadIDs:
-		s.spawn("ids", func(load int) { s.readIDs(load, e) })
+		s.spawn("ids", func() { s.readIDs(e) })
 	case shard.NeedPlacements:
-		s.spawn("placements", func(load int) { s.send(load, shard.Placements{Table: s.wp.keeper.atLeast(e.Version)}) })
+		s.spawn("placements", func() { s.send(shard.Placements{Table: s.wp.keeper.atLeast(e.Version)}) })
 	case shard.Encode:
-		s.spawn("encode", func(load int) { s.encode(load, e) })
+		s.spawn("encode", func() { s.encode(e) })
 	case shard.Append:
-		s.spawn("append", func(load int) {
+		s.spawn("append", func() {
 			won, found, stored, err := s.log.Settle(ctx, e.Head, e.Record)
-			s.send(load, shard.Appended{Gen: e.Gen, Won: won, Record: found, Stored: stored, Err: err})
+			s.send(shard.Appended{Gen: e.Gen, Won: won, Record: found, Stored: stored, Err: err})
 		})
 	case shard.Checkpoint:
-		s.spawn("checkpoint", func(load int) {
+		s.spawn("checkpoint", func() {
 			err := s.log.WriteCheckpoint(ctx, e.Plan)
 			if err != nil {
 				s.w.sleep(5 * time.Second)
 			}
-			s.send(load, shard.Checkpointed{Gen: e.Gen, Plan: e.Plan, Err: err})
+			s.send(shard.Checkpointed{Gen: e.Gen, Plan: e.Plan, Err: err})
 		})
 	case shard.CommitGroup:
 	case shard.Reload:
@@ -376,7 +372,7 @@ func (s *session) do(e shard.Effect) {
 }
 
 // inspect asks Kafka whether a position can be trusted.
-func (s *session) inspect(load int, e shard.Inspect) {
+func (s *session) inspect(e shard.Inspect) {
 	for {
 		in := shard.Inspected{Gen: e.Gen, Source: e.Source}
 		same := false
@@ -393,7 +389,7 @@ func (s *session) inspect(load int, e shard.Inspect) {
 			return nil
 		})
 		if err == nil && same {
-			s.send(load, in)
+			s.send(in)
 			return
 		}
 		s.w.sleep(time.Second)
@@ -457,11 +453,11 @@ func (s *session) fetched(gen shard.Generation, t *topic, at kafka.Position, got
 	}
 }
 
-func (s *session) readIDs(load int, e shard.ReadIDs) {
+func (s *session) readIDs(e shard.ReadIDs) {
 	for {
 		data, err := s.wp.store.GetRange(context.Background(), e.Load.Key, e.Load.Offset, e.Load.Length)
 		if err == nil || errors.Is(err, objstore.ErrNotFound) {
-			s.send(load, shard.IDsRead{Gen: e.Gen, Load: e.Load, Data: data, Err: err})
+			s.send(shard.IDsRead{Gen: e.Gen, Load: e.Load, Data: data, Err: err})
 			return
 		}
 		s.w.sleep(time.Second)
@@ -469,7 +465,7 @@ func (s *session) readIDs(load int, e shard.ReadIDs) {
 }
 
 // encode makes the objects of a flight and uploads them.
-func (s *session) encode(load int, e shard.Encode) {
+func (s *session) encode(e shard.Encode) {
 	in := shard.Encoded{Gen: e.Gen, Flight: e.Flight, Files: make([]shard.EncodedFile, len(e.Files))}
 	for i := range e.Files {
 		p := &e.Files[i]
@@ -496,7 +492,7 @@ func (s *session) encode(load int, e shard.Encode) {
 		s.upload(e.IDs.Key, body)
 		in.IDs = &shard.EncodedIDs{Bytes: int64(len(body)), Sum: objstore.Sum(body), Buckets: buckets}
 	}
-	s.send(load, in)
+	s.send(in)
 }
 
 func (s *session) upload(key string, body []byte) {
