@@ -349,6 +349,7 @@ func (s *session) do(e shard.Effect) {
 	case shard.Encode:
 		s.spawn("encode", func() { s.encode(e) })
 	case shard.Append:
+		s.lose()
 		s.spawn("append", func() {
 			won, found, stored, err := s.log.Settle(ctx, e.Head, e.Record)
 			s.send(shard.Appended{Gen: e.Gen, Won: won, Record: found, Stored: stored, Err: err})
@@ -369,6 +370,23 @@ func (s *session) do(e shard.Effect) {
 	default:
 		panic(fmt.Sprintf("sim: unknown effect %T", e))
 	}
+}
+
+// lose has the reading lose its place now and then while an append is under way: the log is
+// loaded again, and whether the append stands may show only later.
+func (s *session) lose() {
+	f := s.w.faults.stream(s.p.name + "/reading")
+	f.n++
+	draw, d := f.r.IntN(10), delay(f.r, 10*time.Millisecond, timeout)
+	if draw > 0 || s.w.plan.faultRate == 0 || !f.strike("place lost", "of %s, shard %s, during an append, after %s", s.p.name, s.shard, d.Round(time.Millisecond)) {
+		return
+	}
+	load := s.load
+	s.p.after(d, func() {
+		if !s.over && s.load == load && s.stopped == nil {
+			s.reload("the reading has lost its place")
+		}
+	})
 }
 
 // inspect asks Kafka whether a position can be trusted.
