@@ -215,6 +215,29 @@ func fiveMinutes(t *testing.T, fail func(*flow, func(time.Time) bool)) {
 	}
 }
 
+// TestFault_catch_up: ten times what memory holds waits at the start, in one partition, and nothing comes after it.
+func TestFault_catch_up(t *testing.T) {
+	f := newFlow(t, func(c *Config) { c.MemoryBytes, c.ParkedBytes = 4<<20, 1<<20 })
+	payload := make([]byte, 1000)
+	for n := range 4000 {
+		var events []ev
+		for i := range 10 {
+			events = append(events, ev{start.Add(-time.Duration(n) * time.Second), fmt.Sprint(n, "-", i), payload})
+		}
+		f.arrive(event.TenantID(fmt.Sprint("t", n%3)), events...)
+	}
+	began := f.now
+	f.run(time.Second, func(time.Duration) {})
+	f.drain(10 * time.Minute)
+	t.Logf("%d events, %d bytes held at most, in %d commits within %s", f.sent, f.memory, f.commits, f.now.Sub(began))
+	if f.memory > f.config.MemoryBytes*5/4 {
+		t.Errorf("%d bytes held, the budget is %d", f.memory, f.config.MemoryBytes)
+	}
+	if s := f.totals(); s.Stored != f.sent || f.commits < 10 {
+		t.Errorf("%+v of %d events in %d commits", s, f.sent, f.commits)
+	}
+}
+
 // TestACommitNamesABoundedNumberOfFiles: a backfill in which each event has a file of its own, in
 // much memory. A record of the log that named them all would be refused, and the shard would
 // never get past it.
