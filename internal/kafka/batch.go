@@ -61,6 +61,24 @@ func (b *Batch) nextPosition() Position {
 	return Position{Offset: b.Next, LeaderEpoch: b.Records[len(b.Records)-1].LeaderEpoch}
 }
 
+// each calls f with every partition of a poll, those with an error first. A client that
+// noticed a cut history says so, moves its position by itself, and one poll may bring records
+// from there before the error.
+func each(fetches kgo.Fetches, f func(*kgo.FetchTopic, *kgo.FetchPartition)) {
+	for _, errors := range []bool{true, false} {
+		for i := range fetches {
+			for j := range fetches[i].Topics {
+				t := &fetches[i].Topics[j]
+				for k := range t.Partitions {
+					if p := &t.Partitions[k]; (p.Err != nil) == errors {
+						f(t, p)
+					}
+				}
+			}
+		}
+	}
+}
+
 // isTyped reports whether err is one that waiting does not mend.
 func isTyped(err error) bool {
 	var oor *OutOfRangeError

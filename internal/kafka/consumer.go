@@ -215,16 +215,7 @@ func (m *Consumer) Poll(ctx context.Context, handle func([]Batch)) error {
 	if fetches.IsClientClosed() {
 		return ErrClosed
 	}
-	for i := range fetches {
-		for j := range fetches[i].Topics {
-			t := &fetches[i].Topics[j]
-			for k := range t.Partitions {
-				if b, ok := m.take(ctx, t, &t.Partitions[k]); ok {
-					batches = append(batches, b)
-				}
-			}
-		}
-	}
+	batches = m.takeAll(ctx, fetches)
 	if len(batches) == 0 && errors.Is(pollCtx.Err(), context.DeadlineExceeded) {
 		batches = m.checkTopics(ctx)
 	}
@@ -259,6 +250,15 @@ func (m *Consumer) stop(info TopicInfo, tp TopicPartition, s *reading, err error
 	s.started = false
 	m.cl.PauseFetchPartitions(map[string][]int32{tp.Topic: {tp.Partition}})
 	return Batch{Topic: tp.Topic, Source: m.c.Source(info, tp.Partition), Partition: tp.Partition, Err: err}
+}
+
+func (m *Consumer) takeAll(ctx context.Context, fetches kgo.Fetches) (batches []Batch) {
+	each(fetches, func(t *kgo.FetchTopic, p *kgo.FetchPartition) {
+		if b, ok := m.take(ctx, t, p); ok {
+			batches = append(batches, b)
+		}
+	})
+	return batches
 }
 
 func (m *Consumer) take(ctx context.Context, t *kgo.FetchTopic, p *kgo.FetchPartition) (Batch, bool) {

@@ -275,22 +275,16 @@ func (r *Reader) failure(partition int32, err error) Batch {
 	return Batch{Topic: r.info.Name, Source: r.c.Source(r.info, partition), Partition: partition, Err: err}
 }
 
-// take turns what was fetched into batches, in the order of its arrival.
-func (r *Reader) take(ctx context.Context, fetches kgo.Fetches) []Batch {
-	var batches []Batch
-	for i := range fetches {
-		for j := range fetches[i].Topics {
-			t := &fetches[i].Topics[j]
-			if t.Topic != r.info.Name {
-				continue // how the client says that the context ended
-			}
-			for k := range t.Partitions {
-				if b, ok := r.takePartition(ctx, t, &t.Partitions[k]); ok {
-					batches = append(batches, b)
-				}
-			}
+// take turns what was fetched into batches.
+func (r *Reader) take(ctx context.Context, fetches kgo.Fetches) (batches []Batch) {
+	each(fetches, func(t *kgo.FetchTopic, p *kgo.FetchPartition) {
+		if t.Topic != r.info.Name {
+			return // how the client says that the context ended
 		}
-	}
+		if b, ok := r.takePartition(ctx, t, p); ok {
+			batches = append(batches, b)
+		}
+	})
 	return batches
 }
 

@@ -33,8 +33,12 @@ func (r *run) step(ctx context.Context, shared bool) {
 	switch p := r.rng.Float64(); {
 	case p < 0.58:
 		r.kill(ctx, n)
+	case p < 0.66:
+		r.freeze(ctx, n)
+	case p < 0.72 && shared:
+		r.zombie(ctx)
 	case p < 0.72:
-		r.freeze(ctx, n, shared)
+		r.freeze(ctx, n)
 	case p < 0.75:
 		r.restartBroker(ctx)
 	case p < 0.80:
@@ -79,41 +83,59 @@ func (r *run) kill(ctx context.Context, n *node) {
 	}
 }
 
-// freeze stops a process for longer than others need to take its place.
-func (r *run) freeze(ctx context.Context, n *node, shared bool) {
-	pause := r.between(time.Second, 6*time.Second) // a router's session lasts 2 s
+// freeze stops a process for longer than others need to take its place: a router's
+// session lasts 2 s.
+func (r *run) freeze(ctx context.Context, n *node) {
+	pause := r.between(time.Second, 6*time.Second)
 	if !n.freeze() {
 		return
 	}
 	r.count(frozen + n.role)
-	pid := n.pid()
 	r.heal(func() {
-		taken := false
-		if n.role == writer && shared {
-			taken = r.awaitTaken(ctx, pid)
-		}
-		if !taken {
-			sleep(ctx, pause)
-		}
-		if n.thaw() && taken {
+		sleep(ctx, pause)
+		n.thaw()
+	})
+}
+
+// zombie stops a writer that owns shards until the other has them, and wakes it.
+func (r *run) zombie(ctx context.Context) {
+	n := r.owner(ctx)
+	if n == nil || !n.freeze() {
+		return
+	}
+	r.count(frozen + n.role)
+	r.heal(func() {
+		ctx, cancel := context.WithTimeout(ctx, takeLimit)
+		defer cancel()
+		_, err := r.tool.Await(ctx, "another owns its shards", func(s tool.Status) bool { return !owns(s, n) })
+		if n.thaw() && err == nil {
 			r.count(zombies)
 		}
 	})
 }
 
-// awaitTaken waits for some seconds until a process owns no shard any more.
-func (r *run) awaitTaken(ctx context.Context, pid int) bool {
-	ctx, cancel := context.WithTimeout(ctx, 8*time.Second)
-	defer cancel()
-	owned := func(s tool.Status) bool {
-		return slices.ContainsFunc(s.Shards, func(l tool.Shard) bool { return strings.HasSuffix(l.Owner, fmt.Sprint("/", pid)) })
-	}
+// takeLimit is how long a zombie's shards may wait for the other writer, which
+// waits twice as long each time that it was fenced, before the zombie wakes anyway.
+const takeLimit = 15 * time.Second
+
+// owner is a writer that owns a shard; nil if none is found.
+func (r *run) owner(ctx context.Context) *node {
 	s, err := r.tool.Status(ctx)
-	if err != nil || !owned(s) {
-		return false
+	if err != nil {
+		return nil // a server is down
 	}
-	_, err = r.tool.Await(ctx, "another owns its shards", func(s tool.Status) bool { return len(s.Shards) > 0 && !owned(s) })
-	return err == nil
+	for _, n := range r.ofRole(writer) {
+		if owns(s, n) {
+			return n
+		}
+	}
+	return nil
+}
+
+// owns goes by the process's id in its claims.
+func owns(s tool.Status, n *node) bool {
+	pid := n.pid()
+	return pid != 0 && slices.ContainsFunc(s.Shards, func(l tool.Shard) bool { return strings.HasSuffix(l.Owner, fmt.Sprint("/", pid)) })
 }
 
 // restartBroker kills or stops the broker, and starts it again.
