@@ -9,6 +9,7 @@ import (
 
 	"github.com/togodb/togo/internal/event"
 	"github.com/togodb/togo/internal/kafka"
+	"github.com/togodb/togo/internal/sim/loop"
 )
 
 // cluster is the id of the simulated Kafka cluster.
@@ -196,7 +197,7 @@ func (b *broker) fetch(t *topic, partition int32, pos kafka.Position, n int) fet
 // order within a partition, tried until it is acknowledged.
 type producer struct {
 	w      *world
-	p      *process
+	p      *loop.Process
 	t      *topic
 	queues [][]*pending
 	busy   []bool
@@ -209,7 +210,7 @@ type pending struct {
 	done    func(error)
 }
 
-func (b *broker) newProducer(p *process, t *topic) *producer {
+func (b *broker) newProducer(p *loop.Process, t *topic) *producer {
 	return &producer{w: b.w, p: p, t: t}
 }
 
@@ -229,7 +230,7 @@ func (pr *producer) pump(partition int32) {
 	pr.busy[partition] = true
 	batch := pr.queues[partition]
 	pr.queues[partition] = nil
-	pr.p.spawn("produce", func() {
+	pr.p.Spawn("produce", func() {
 		for {
 			err := pr.w.call(pr.p, "kafka", fmt.Sprintf("produce %d to %s[%d]", len(batch), pr.t.name, partition), true, refusedKafka, func() error {
 				return pr.apply(partition, batch)
@@ -243,7 +244,7 @@ func (pr *producer) pump(partition int32) {
 				pr.pump(partition)
 				return
 			}
-			pr.w.sleep(delay(pr.w.delays, 100*time.Millisecond, time.Second))
+			pr.w.Sleep(delay(pr.w.delays, 100*time.Millisecond, time.Second))
 		}
 	})
 }
@@ -257,7 +258,7 @@ func (pr *producer) apply(partition int32, batch []*pending) error {
 		if !m.applied {
 			m.applied = true
 			part.append(&record{at: pr.w.trueTime(), value: m.value})
-			pr.w.detail(func() string { return fmt.Sprintf("%s[%d]@%d %s", pr.t.name, partition, part.end-1, contents(m.value)) })
+			pr.w.Detail(func() string { return fmt.Sprintf("%s[%d]@%d %s", pr.t.name, partition, part.end-1, contents(m.value)) })
 		}
 	}
 	return nil

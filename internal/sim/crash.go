@@ -1,6 +1,9 @@
 package sim
 
-import "time"
+import (
+	"github.com/togodb/togo/internal/sim/loop"
+	"time"
+)
 
 // CrashMode says what happens at the k-th call.
 type CrashMode string
@@ -27,14 +30,14 @@ type Crash struct {
 const lateBy = 45 * time.Second
 
 // crash counts the call, and says whether its process dies now. do is what is to be done.
-func (w *world) crash(c *Crash, p *process, of, what string, write bool, f *fate, do func() error) bool {
+func (w *world) crash(c *Crash, p *loop.Process, of, what string, write bool, f *fate, do func() error) bool {
 	w.calls++
 	if w.calls != c.K {
 		return false
 	}
-	w.faults.list = append(w.faults.list, Fault{ID: "crash", At: w.now, Kind: string(c.Mode), What: p.name + " " + of + " " + what})
-	w.note("%s: %s %s %s", c.Mode, p.name, of, what)
-	restart := func() { w.after(time.Second, func() { w.recover(p) }) }
+	w.faults.list = append(w.faults.list, Fault{ID: "crash", At: w.Now(), Kind: string(c.Mode), What: p.Name + " " + of + " " + what})
+	w.Note("%s: %s %s %s", c.Mode, p.Name, of, what)
+	restart := func() { w.After(time.Second, func() { w.recover(p) }) }
 	switch c.Mode {
 	case CrashBefore:
 		restart()
@@ -54,11 +57,11 @@ func (w *world) crash(c *Crash, p *process, of, what string, write bool, f *fate
 }
 
 // recover starts what died, whatever it is.
-func (w *world) recover(p *process) {
+func (w *world) recover(p *loop.Process) {
 	switch {
-	case w.operator != nil && w.operator.process == p:
+	case w.operator != nil && w.operator.Process == p:
 		w.operator.again()
-	case p.name == first:
+	case p.Name == first:
 		w.genesis()
 	default:
 		w.restart(p)

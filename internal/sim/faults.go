@@ -2,6 +2,8 @@ package sim
 
 import (
 	"fmt"
+	"github.com/togodb/togo/internal/sim/loop"
+	"math"
 	"math/rand/v2"
 	"time"
 )
@@ -55,8 +57,8 @@ func (s *stream) strike(kind, format string, args ...any) bool {
 		return false
 	}
 	what := fmt.Sprintf(format, args...)
-	f.list = append(f.list, Fault{id, f.w.now, kind, what})
-	f.w.note("fault %s %s", kind, what)
+	f.list = append(f.list, Fault{id, f.w.Now(), kind, what})
+	f.w.Note("fault %s %s", kind, what)
 	if kind == f.w.opt.broken {
 		f.w.fail("a fault of the kind %s", kind)
 	}
@@ -81,21 +83,21 @@ const (
 
 // fate decides for a call to `of`; refusals are what may come instead of an answer, of
 // a write or of a read.
-func (f *faults) fate(p *process, of, what string, write bool, refusals []error) fate {
+func (f *faults) fate(p *loop.Process, of, what string, write bool, refusals []error) fate {
 	w := f.w
 	out := fate{before: delay(w.delays, fastest, slowest), after: delay(w.delays, fastest, slowest), done: true}
-	if (w.now < f.down[of] || w.now < f.down[p.name+"/"+of]) && !f.calm {
+	if (w.Now() < f.down[of] || w.Now() < f.down[p.Name+"/"+of]) && !f.calm {
 		out.done, out.err = false, refusals[0]
 		return out
 	}
-	s := f.stream(p.name + "/" + of)
+	s := f.stream(p.Name + "/" + of)
 	s.n++
 	r := s.r
 	x, kind, d, pick := r.Float64(), r.IntN(10), delay(r, time.Second, latest), r.IntN(len(refusals))
 	if x >= f.rate {
 		return out
 	}
-	what = p.name + " " + of + " " + what
+	what = p.Name + " " + of + " " + what
 	switch {
 	case kind < 3:
 		if s.strike("refused", "%s: %v", what, refusals[pick]) {
@@ -123,29 +125,29 @@ func (f *faults) fate(p *process, of, what string, write bool, refusals []error)
 
 // call has the running task of p call another system: do happens there, and its error
 // or the fate's comes back.
-func (w *world) call(p *process, of, what string, write bool, refusals []error, do func() error) error {
-	t := w.current
-	if t == nil || t.p != p {
+func (w *world) call(p *loop.Process, of, what string, write bool, refusals []error, do func() error) error {
+	t := w.Current()
+	if t == nil || t.Of() != p {
 		panic("sim: a call outside of its process's tasks: " + what)
 	}
 	f := w.faults.fate(p, of, what, write, refusals)
 	if c := w.opt.Crash; c != nil && w.crash(c, p, of, what, write, &f, do) {
-		p.kill()
+		p.Kill()
 	}
 	var err error
 	if f.done {
-		w.after(f.before, func() {
+		w.After(f.before, func() {
 			if e := do(); f.err == nil {
 				err = e
 			}
-			w.note("%s %s %s: %s", p.name, of, what, short(err))
+			w.Note("%s %s %s: %s", p.Name, of, what, short(err))
 		})
 	}
 	if f.err != nil {
 		err = f.err
 	}
-	p.after(max(f.before+f.after, 0), t.resume)
-	t.park()
+	p.After(max(f.before+f.after, 0), t.Resume)
+	t.Park()
 	if f.err != nil {
 		return f.err
 	}
@@ -158,4 +160,9 @@ func short(err error) string {
 		return "ok"
 	}
 	return err.Error()
+}
+
+// delay is a random time, its logarithm spread evenly over [lo, hi].
+func delay(r *rand.Rand, lo, hi time.Duration) time.Duration {
+	return time.Duration(float64(lo) * math.Exp(r.Float64()*math.Log(float64(hi)/float64(lo))))
 }

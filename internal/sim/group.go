@@ -31,7 +31,7 @@ type committed struct {
 var errGeneration = errors.New("sim: the group has another generation")
 
 func (g *group) join(m *routing) {
-	m.seen = g.b.w.now
+	m.seen = g.b.w.Now()
 	g.members = append(g.members, m)
 	g.rebalance()
 }
@@ -58,8 +58,8 @@ func (g *group) leave(m *routing) {
 // expel drops members that were silent for too long.
 func (g *group) expel() {
 	for i := 0; i < len(g.members); i++ {
-		if m := g.members[i]; g.b.w.now-m.seen > g.timeout {
-			g.b.w.note("group expels %s", m.p.name)
+		if m := g.members[i]; g.b.w.Now()-m.seen > g.timeout {
+			g.b.w.Note("group expels %s", m.p.Name)
 			g.leave(m)
 			i = -1
 		}
@@ -85,7 +85,7 @@ func (g *group) rebalance() {
 	generation := g.generation
 	for i, m := range g.members {
 		parts := dealt[i]
-		m.p.after(delay(g.b.w.delays, fastest, time.Second), func() {
+		m.p.After(delay(g.b.w.delays, fastest, time.Second), func() {
 			if g.generation == generation && !m.over {
 				m.assigned(generation, parts)
 			}
@@ -97,9 +97,9 @@ func (g *group) rebalance() {
 // that is not slips in: that may cost work, never truth.
 func (g *group) commit(m *routing, generation int, positions map[kafka.TopicPartition]kafka.Position, ids map[string]event.TopicID) error {
 	if generation != g.generation {
-		s := g.b.w.faults.stream(m.p.name + "/group")
+		s := g.b.w.faults.stream(m.p.Name + "/group")
 		s.n++
-		if s.r.IntN(10) > 0 || !s.strike("stale commit", "of %s", m.p.name) {
+		if s.r.IntN(10) > 0 || !s.strike("stale commit", "of %s", m.p.Name) {
 			return errGeneration
 		}
 	}

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/togodb/togo/internal/event"
-	"github.com/togodb/togo/internal/fragment"
 	"github.com/togodb/togo/internal/inspect"
 	"github.com/togodb/togo/internal/shardlog"
 	"github.com/togodb/togo/placements"
@@ -76,83 +75,6 @@ func (s *sent) verdict(w *world, table *placements.Table) (tenant string, id []b
 		}
 	}
 	return s.tenant, id, reason
-}
-
-// identity is an event's.
-type identity struct {
-	tenant, id string
-	ts         int64
-}
-
-// row is an event or a letter that the store holds.
-type row struct {
-	payload []byte
-	reason  event.Reason
-	part    int32
-	offset  int64
-}
-
-// stored is what the store holds.
-type stored struct {
-	events  map[identity][]row
-	letters map[string][]row // by letter id
-	classed *shardlog.IntakeSet
-	view    *inspect.View
-}
-
-func (w *world) readStore() (*stored, error) {
-	ctx := context.Background()
-	view, err := inspect.Open(ctx, w.objects, quiet)
-	if err != nil {
-		return nil, err
-	}
-	out := &stored{events: map[identity][]row{}, letters: map[string][]row{}, classed: shardlog.NewIntake(), view: view}
-	for _, tenant := range view.Tenants() {
-		if err := stableColumns(ctx, view, tenant); err != nil {
-			return nil, err
-		}
-		for e, err := range view.Events(ctx, tenant, inspect.Always) {
-			if err != nil {
-				return nil, err
-			}
-			text, err := e.AppendJSON(nil)
-			if err != nil {
-				return nil, err
-			}
-			k := identity{string(tenant), string(e.ID), int64(e.Timestamp)}
-			out.events[k] = append(out.events[k], row{payload: text, part: e.SourcePartition, offset: e.SourceOffset})
-		}
-		for l, err := range view.Letters(ctx, tenant, inspect.Always) {
-			if err != nil {
-				return nil, err
-			}
-			out.letters[string(l.ID)] = append(out.letters[string(l.ID)], row{payload: bytes.Clone(l.Payload), reason: l.Reason, part: l.SourcePartition, offset: l.SourceOffset})
-		}
-	}
-	for _, s := range view.Shards {
-		if err := out.classed.Merge(s.Intake()); err != nil {
-			return nil, err
-		}
-	}
-	return out, nil
-}
-
-// stableColumns: a column of a tenant is one path and one type in all files.
-func stableColumns(ctx context.Context, view *inspect.View, tenant event.TenantID) error {
-	columns := map[string]fragment.Column{}
-	for _, f := range view.Files(tenant, shardlog.TableEvents, inspect.Always) {
-		r, err := fragment.Open(ctx, view.Objects, f.Key, f.Bytes)
-		if err != nil {
-			return err
-		}
-		for _, c := range r.Attributes() {
-			if old, ok := columns[c.Name]; ok && old != c {
-				return fmt.Errorf("column %s of tenant %s is %v in %s and %v in another file", c.Name, tenant, c, f.Key, old)
-			}
-			columns[c.Name] = c
-		}
-	}
-	return nil
 }
 
 // compare holds the store against the ledger. Every record is exactly one of stored,
@@ -267,76 +189,6 @@ func (g *ledger) one(s *stored, k identity, records []*sent, letters map[string]
 		if len(found) != 1 || found[0].reason != event.ReasonConflict || !bytes.Equal(found[0].payload, r.value) {
 			return fmt.Errorf("%s has another payload than what is stored, and %d letters", r, len(found))
 		}
-	}
-	return nil
-}
-
-// forgotten says whether an identity lies below its tenant's floor in its shard.
-func (g *ledger) forgotten(s *stored, k identity) bool {
-	id, ok := s.view.Table.Shard(event.TenantID(k.tenant), event.Timestamp(k.ts), g.w.hasher.Routing([]byte(k.id)))
-	if !ok {
-		return false
-	}
-	floor, _ := s.view.Shards[id].Floor(event.TenantID(k.tenant), shardlog.TableEvents)
-	return event.Timestamp(k.ts) < floor
-}
-
-// erased says whether a tenant was erased in some shard: its letters are gone there, and of later ones
-// no payload is kept.
-func (g *ledger) erased(s *stored, tenant string) bool {
-	for _, shard := range s.view.Shards {
-		if _, ok := shard.Erased(event.TenantID(tenant)); ok {
-			return true
-		}
-	}
-	return false
-}
-
-// letterForgotten says whether a record's letter, if it had one, may have gone.
-func (g *ledger) letterForgotten(s *stored, r *sent) bool {
-	if g.erased(s, r.tenant) {
-		return true
-	}
-	for _, tenant := range []event.TenantID{event.TenantID(r.tenant), event.Unroutable} {
-		for _, shard := range s.view.Shards {
-			if floor, _ := shard.Floor(tenant, shardlog.TableDeadLetters); event.Timestamp(r.at.UnixNano()) < floor {
-				return true
-			}
-		}
-	}
-	return false
-}
-
-// below holds the records of an identity below its floor: at most one row is left of them,
-// and what came too late is a letter. Of an erased tenant no payload is kept.
-func (g *ledger) below(s *stored, k identity, records []*sent, letters map[string]*sent, tally *Tally) error {
-	tally.Forgotten++
-	rows := s.events[k]
-	if len(rows) > 1 {
-		return fmt.Errorf("%v, below its floor, is stored %d times", k, len(rows))
-	}
-	matches := len(rows) == 0
-	for _, r := range records {
-		matches = matches || sameJSON(r.value, rows[0].payload)
-		id := string(event.LetterID(r.origin()))
-		letters[id] = r
-		for i, l := range s.letters[id] {
-			ok := i == 0
-			switch l.reason {
-			case event.ReasonTooOld, event.ReasonConflict:
-				ok = ok && (bytes.Equal(l.payload, r.value) || len(l.payload) == 0)
-			case event.ReasonErased:
-				ok = ok && len(l.payload) == 0
-			default:
-				ok = false
-			}
-			if !ok {
-				return fmt.Errorf("letter of %s, below its floor, is %s %.80q", r, l.reason, l.payload)
-			}
-		}
-	}
-	if !matches {
-		return fmt.Errorf("%v, below its floor, is stored as %.200q; sent as %v", k, rows[0].payload, records)
 	}
 	return nil
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/togodb/togo/internal/sim/loop"
 	"github.com/togodb/togo/writer/shard"
 )
 
@@ -19,7 +20,7 @@ func newNemesis(w *world) *nemesis { return &nemesis{w.faults.stream("nemesis"),
 
 // begin strikes again and again, about every `every`.
 func (n *nemesis) begin(every time.Duration) {
-	n.w.after(delay(n.r, every/10, every*3), func() {
+	n.w.After(delay(n.r, every/10, every*3), func() {
 		n.act()
 		n.begin(every)
 	})
@@ -37,26 +38,26 @@ func (n *nemesis) act() {
 	p := procs[pick%len(procs)]
 	switch {
 	case kind < 35:
-		if p.up && n.strike("kill", "%s, for %s", p.name, (d/10).Round(time.Millisecond)) {
-			p.kill()
-			w.after(d/10, func() { w.restart(p) })
+		if p.Up() && n.strike("kill", "%s, for %s", p.Name, (d/10).Round(time.Millisecond)) {
+			p.Kill()
+			w.After(d/10, func() { w.restart(p) })
 		}
 	case kind < 60:
-		if p.up && n.strike("freeze", "%s, for %s", p.name, d.Round(time.Millisecond)) {
-			p.frozenTill = max(p.frozenTill, w.now+d)
+		if p.Up() && n.strike("freeze", "%s, for %s", p.Name, d.Round(time.Millisecond)) {
+			p.Freeze(d)
 		}
 	case kind < 68:
 		skews := []time.Duration{-365 * 24 * time.Hour, -3 * time.Hour, -time.Minute, 0, time.Minute, 3 * time.Hour, 365 * 24 * time.Hour}
-		if skew := skews[x%len(skews)]; n.strike("clock", "of %s off by %s", p.name, skew) {
-			p.skew = skew
+		if skew := skews[x%len(skews)]; n.strike("clock", "of %s off by %s", p.Name, skew) {
+			p.Skew = skew
 		}
 	case kind < 74:
 		of := []string{"store", "kafka"}[x%2]
 		if n.strike("down", "%s, for %s", of, (d / 4).Round(time.Millisecond)) {
-			n.f.down[of] = w.now + d/4
+			n.f.down[of] = w.Now() + d/4
 		}
 	case kind < 80:
-		if wp := w.writers[x%len(w.writers)]; wp.up && n.strike("release", "%s", wp.name) {
+		if wp := w.writers[x%len(w.writers)]; wp.Up() && n.strike("release", "%s", wp.Name) {
 			w.release(wp, d/10)
 		}
 	case kind < 83:
@@ -65,7 +66,7 @@ func (n *nemesis) act() {
 		}
 	case kind < 86:
 		wp := w.writers[x%len(w.writers)]
-		if n.strike("place lost", "the readings of %s", wp.name) && wp.up {
+		if n.strike("place lost", "the readings of %s", wp.Name) && wp.Up() {
 			for _, r := range wp.runners {
 				if s := r.session; s != nil && (s.stopped == nil || s.stopped.Reason == shard.Lost) {
 					s.reload("the reading has lost its place")
@@ -123,38 +124,38 @@ func (w *world) release(p *writerProcess, patience time.Duration) {
 	for _, r := range p.runners {
 		r.leaving = true
 	}
-	w.after(patience, func() {
-		if p.up {
-			p.kill()
+	w.After(patience, func() {
+		if p.Up() {
+			p.Kill()
 		}
-		w.after(time.Second, func() { w.restart(p.process) })
+		w.After(time.Second, func() { w.restart(p.Process) })
 	})
 }
 
 // processes are all that can be killed.
-func (w *world) processes() []*process {
-	var out []*process
+func (w *world) processes() []*loop.Process {
+	var out []*loop.Process
 	for _, r := range w.routers {
-		out = append(out, r.process)
+		out = append(out, r.Process)
 	}
 	for _, p := range w.writers {
-		out = append(out, p.process)
+		out = append(out, p.Process)
 	}
 	return out
 }
 
 // restart starts a process that was killed.
-func (w *world) restart(p *process) {
-	if p.up {
+func (w *world) restart(p *loop.Process) {
+	if p.Up() {
 		return
 	}
-	w.note("start %s", p.name)
-	if i := slices.IndexFunc(w.routers, func(r *routerProcess) bool { return r.process == p }); i >= 0 {
+	w.Note("start %s", p.Name)
+	if i := slices.IndexFunc(w.routers, func(r *routerProcess) bool { return r.Process == p }); i >= 0 {
 		w.startRouter(w.routers[i])
 		return
 	}
 	for _, wp := range w.writers {
-		if wp.process == p {
+		if wp.Process == p {
 			w.startWriter(wp)
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/togodb/togo/internal/event"
 	"github.com/togodb/togo/internal/kafka"
 	"github.com/togodb/togo/internal/shardlog"
+	"github.com/togodb/togo/internal/sim/loop"
 	"github.com/togodb/togo/placements"
 	"github.com/togodb/togo/writer/shard"
 )
@@ -18,7 +19,7 @@ import (
 // operator is the people: they change placements, mappings and admission while events
 // flow, add shards, and accept what Kafka lost.
 type operator struct {
-	*process
+	*loop.Process
 	w      *world
 	r      *rand.Rand
 	keeper *keeper
@@ -27,7 +28,7 @@ type operator struct {
 }
 
 func (w *world) startOperator() *operator {
-	o := &operator{process: &process{l: w.loop, name: "operator"}, w: w, r: w.random("operator")}
+	o := &operator{Process: w.NewProcess("operator"), w: w, r: w.random("operator")}
 	o.again()
 	return o
 }
@@ -35,12 +36,12 @@ func (w *world) startOperator() *operator {
 // again starts the operator's work.
 func (o *operator) again() {
 	w := o.w
-	o.start()
-	o.store = &client{w, o.process}
-	o.spawn("changes", func() {
-		o.keeper = w.newKeeper(o.process, o.store)
+	o.Start()
+	o.store = &client{w, o.Process}
+	o.Spawn("changes", func() {
+		o.keeper = w.newKeeper(o.Process, o.store)
 		for {
-			w.sleep(delay(o.r, time.Second, w.plan.changeEvery))
+			w.Sleep(delay(o.r, time.Second, w.plan.changeEvery))
 			switch {
 			case o.idle:
 			case w.plan.forgets && o.r.IntN(4) == 0:
@@ -50,9 +51,9 @@ func (o *operator) again() {
 			}
 		}
 	})
-	o.spawn("losses", func() {
+	o.Spawn("losses", func() {
 		for {
-			w.sleep(delay(o.r, 10*time.Second, 2*time.Minute))
+			w.Sleep(delay(o.r, 10*time.Second, 2*time.Minute))
 			o.acceptShards()
 			o.acceptIntake()
 		}
@@ -103,7 +104,7 @@ func (o *operator) change() {
 		}
 	}
 	err := o.keeper.try(func() error { _, err := o.keeper.Propose(context.Background(), change); return err })
-	w.note("operator changes %s: %s", what, short(err))
+	w.Note("operator changes %s: %s", what, short(err))
 }
 
 func (o *operator) someShards(t *placements.Table) placements.Shards {
@@ -139,7 +140,7 @@ func (o *operator) forget() {
 			}
 			_, _, err = log.Append(context.Background(), state, &record)
 		}
-		w.note("operator forgets %s before %s in shard %d (erase: %v, everybody: %v): %s", tenant, at, shard, erase, everybody, short(err))
+		w.Note("operator forgets %s before %s in shard %d (erase: %v, everybody: %v): %s", tenant, at, shard, erase, everybody, short(err))
 	}
 }
 
@@ -161,7 +162,7 @@ func floors(tenant event.TenantID, at event.Timestamp, everybody, letters bool) 
 
 func (o *operator) shardLog(id event.ShardID) *shardlog.Log {
 	return shardlog.OpenWith(o.store, id, shardlog.Config{
-		Now: o.clock(o.w), NewNonce: o.w.nonce, Backoff: o.w.backoff(o.process), Parallel: 1, Logger: quiet,
+		Now: o.w.clockOf(o.Process), NewNonce: o.w.nonce, Backoff: o.w.backoff(o.Process), Parallel: 1, Logger: quiet,
 	})
 }
 
@@ -170,7 +171,7 @@ func (o *operator) acceptShards() {
 	for _, p := range o.w.writers {
 		for _, r := range p.runners {
 			s := r.session
-			if !p.up || s == nil || s.stopped == nil || s.stopped.Reason != shard.Lost {
+			if !p.Up() || s == nil || s.stopped == nil || s.stopped.Reason != shard.Lost {
 				continue
 			}
 			source := s.stopped.Loss.Source
@@ -181,7 +182,7 @@ func (o *operator) acceptShards() {
 					return o.gap(state, source)
 				})
 			}
-			o.w.note("operator accepts the loss of shard %s: %s", r.shard, short(err))
+			o.w.Note("operator accepts the loss of shard %s: %s", r.shard, short(err))
 		}
 	}
 }
@@ -212,7 +213,7 @@ func (o *operator) gap(state *shardlog.State, source event.Source) (*shardlog.Ga
 func (o *operator) acceptIntake() {
 	for _, p := range o.w.routers {
 		s := p.now
-		if !p.up || s == nil || s.over {
+		if !p.Up() || s == nil || s.over {
 			continue
 		}
 		for _, h := range slices.Clone(s.order) {
@@ -228,7 +229,7 @@ func (o *operator) acceptIntake() {
 			if errors.As(err, &cut) && cut.EpochEnd >= 0 && t.id == s.topics[h.Topic] {
 				to = max(part.start, cut.EpochEnd)
 			}
-			o.w.note("operator sets the group to %d on %s[%d]", to, h.Topic, h.Partition)
+			o.w.Note("operator sets the group to %d on %s[%d]", to, h.Topic, h.Partition)
 			o.w.broker.group.committed[h.TopicPartition] = committed{kafka.Position{Offset: to, LeaderEpoch: -1}, t.id}
 			s.revoke([]kafka.TopicPartition{h.TopicPartition}, true)
 			o.w.broker.group.rebalance()

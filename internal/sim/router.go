@@ -8,13 +8,14 @@ import (
 
 	"github.com/togodb/togo/internal/event"
 	"github.com/togodb/togo/internal/kafka"
+	"github.com/togodb/togo/internal/sim/loop"
 	"github.com/togodb/togo/placements"
 	"github.com/togodb/togo/router"
 )
 
 // routerProcess is a process that runs a router, as often as its session ends.
 type routerProcess struct {
-	*process
+	*loop.Process
 	w      *world
 	keeper *keeper
 	now    *routing
@@ -24,23 +25,23 @@ type routerProcess struct {
 // keeper is a process's placements.Keeper; one task at a time uses it.
 type keeper struct {
 	*placements.Keeper
-	lock lock
+	lock loop.Lock
 	w    *world
 }
 
 // newKeeper loads the placements. It follows the chain until its process ends.
-func (w *world) newKeeper(p *process, store *client) *keeper {
+func (w *world) newKeeper(p *loop.Process, store *client) *keeper {
 	k := &keeper{w: w}
 	k.Keeper = must(placements.NewKeeper(placements.Config{
-		Store: store, Hasher: w.hasher, Now: p.clock(w), NewNonce: w.nonce, Backoff: w.backoff(p),
+		Store: store, Hasher: w.hasher, Now: w.clockOf(p), NewNonce: w.nonce, Backoff: w.backoff(p),
 		CheckpointEvery: w.plan.checkpointEvery, Logger: quiet,
 	}))
 	for k.try(func() error { return k.Load(context.Background()) }) != nil {
-		w.sleep(time.Second)
+		w.Sleep(time.Second)
 	}
-	p.spawn("placements", func() {
+	p.Spawn("placements", func() {
 		for {
-			w.sleep(delay(w.delays, time.Second, 10*time.Second))
+			w.Sleep(delay(w.delays, time.Second, 10*time.Second))
 			_ = k.try(func() error { return k.KeepAhead(context.Background()) })
 		}
 	})
@@ -50,7 +51,7 @@ func (w *world) newKeeper(p *process, store *client) *keeper {
 // try runs f while nobody else of the process uses the keeper. What the keeper calls
 // broken is.
 func (k *keeper) try(f func() error) (err error) {
-	k.lock.with(k.w.loop, func() { err = f() })
+	k.lock.With(k.w.Loop, func() { err = f() })
 	if errors.Is(err, placements.ErrCorrupt) || errors.Is(err, placements.ErrFormat) {
 		k.w.fail("placements: %v", err)
 	}
@@ -61,17 +62,17 @@ func (k *keeper) try(f func() error) (err error) {
 func (k *keeper) atLeast(v placements.Version) *placements.Table {
 	for k.Current().Version() < v {
 		if k.try(func() error { _, err := k.Refresh(context.Background()); return err }) != nil {
-			k.w.sleep(time.Second)
+			k.w.Sleep(time.Second)
 		}
 	}
 	return k.Current()
 }
 
 func (w *world) startRouter(r *routerProcess) {
-	r.start()
+	r.Start()
 	r.now = nil
-	r.spawn("main", func() {
-		r.keeper = w.newKeeper(r.process, &client{w, r.process})
+	r.Spawn("main", func() {
+		r.keeper = w.newKeeper(r.Process, &client{w, r.Process})
 		for {
 			r.session()
 		}
@@ -81,14 +82,14 @@ func (w *world) startRouter(r *routerProcess) {
 // routing is one session: a Core, and what the shell keeps beside it.
 type routing struct {
 	w          *world
-	p          *process
+	p          *loop.Process
 	r          *routerProcess
 	core       *router.Core
 	producer   *producer
 	generation int
 	seen       time.Duration // last heartbeat
 	over       bool
-	main       *task
+	main       *loop.Task
 	topics     map[string]event.TopicID // that it reads, as at its start
 
 	held     map[kafka.TopicPartition]*holding
@@ -114,38 +115,38 @@ type holding struct {
 // session works until the router's own error ends it.
 func (r *routerProcess) session() {
 	w := r.w
-	s := &routing{w: w, p: r.process, r: r, main: w.current, held: map[kafka.TopicPartition]*holding{}, stopped: map[kafka.TopicPartition]error{}, topics: map[string]event.TopicID{}}
+	s := &routing{w: w, p: r.Process, r: r, main: w.Current(), held: map[kafka.TopicPartition]*holding{}, stopped: map[kafka.TopicPartition]error{}, topics: map[string]event.TopicID{}}
 	for _, name := range w.plan.intakes {
 		s.topics[name] = w.broker.topics[name].id
 	}
 	table := r.keeper.Current()
 	t := w.broker.topics[shardTopic]
 	if len(t.parts) < table.Shards() {
-		w.sleep(time.Second)
+		w.Sleep(time.Second)
 		return
 	}
-	s.producer = w.broker.newProducer(r.process, t)
+	s.producer = w.broker.newProducer(r.Process, t)
 	s.core = router.NewCore(router.CoreConfig{
 		Config: w.plan.router, Hasher: w.hasher, Limits: w.limits, MaxRecordBytes: w.plan.maxRecordBytes,
 	}, table)
 	r.now = s
 	r.served++
-	w.note("%s session %d", r.name, r.served)
+	w.Note("%s session %d", r.Name, r.served)
 	w.broker.group.join(s)
 	s.beat()
 	s.poll()
 	s.tick()
 	for !s.over {
-		w.current.park()
+		w.Current().Park()
 	}
 	r.now = nil
 	w.broker.group.leave(s)
-	w.sleep(delay(w.delays, 100*time.Millisecond, 2*time.Second))
+	w.Sleep(delay(w.delays, 100*time.Millisecond, 2*time.Second))
 }
 
 // every runs f in the session again and again, with a random time between lo and hi.
 func (s *routing) every(lo, hi time.Duration, f func()) {
-	s.p.after(delay(s.w.delays, lo, hi), func() {
+	s.p.After(delay(s.w.delays, lo, hi), func() {
 		if s.over {
 			return
 		}
@@ -159,9 +160,9 @@ func (s *routing) end(why error) {
 	if s.over {
 		return
 	}
-	s.w.note("%s session ends: %v", s.p.name, why)
+	s.w.Note("%s session ends: %v", s.p.Name, why)
 	s.over = true
-	s.p.after(0, s.main.resume)
+	s.p.After(0, s.main.Resume)
 }
 
 // beat tells the group that the member lives; one that was expelled hears of it here.
@@ -169,7 +170,7 @@ func (s *routing) beat() {
 	s.every(2*time.Second, 3*time.Second, func() {
 		g := s.w.broker.group
 		if g.holds(s) {
-			s.seen = s.w.now
+			s.seen = s.w.Now()
 			return
 		}
 		s.revoke(s.partitions(), true)
@@ -214,12 +215,12 @@ func (s *routing) revoke(parts []kafka.TopicPartition, lost bool) {
 		}
 		delete(s.stopped, tp)
 	}
-	e := s.core.Step(s.p.time(s.w), router.Revoked{Partitions: parts})
+	e := s.core.Step(s.w.timeOf(s.p), router.Revoked{Partitions: parts})
 	positions := e.Commit
 	e.Commit = nil
 	s.do(e)
 	if generation := s.generation; !lost && len(positions) > 0 {
-		s.p.spawn("commit", func() { s.commit(generation, positions) })
+		s.p.Spawn("commit", func() { s.commit(generation, positions) })
 	}
 }
 
@@ -228,7 +229,7 @@ func (s *routing) begin(tp kafka.TopicPartition) {
 	h := &holding{TopicPartition: tp}
 	s.held[tp] = h
 	s.order = append(s.order, h)
-	s.p.spawn("begin", func() {
+	s.p.Spawn("begin", func() {
 		for {
 			var a kafka.Assignment
 			var begin error
@@ -240,7 +241,7 @@ func (s *routing) begin(tp kafka.TopicPartition) {
 				return
 			}
 			if err != nil {
-				s.w.sleep(time.Second)
+				s.w.Sleep(time.Second)
 				continue
 			}
 			if h.t.id != s.topics[tp.Topic] {
@@ -266,7 +267,7 @@ func (s *routing) stop(h *holding, err error) {
 	}
 	h.broken = true
 	s.stopped[h.TopicPartition] = err
-	s.w.note("%s stops %v: %v", s.p.name, h.TopicPartition, err)
+	s.w.Note("%s stops %v: %v", s.p.Name, h.TopicPartition, err)
 }
 
 // poll fetches for all partitions that may be read.
@@ -296,7 +297,7 @@ func (s *routing) poll() {
 func (s *routing) fetch(h *holding) {
 	h.fetching = true
 	s.fetches++
-	s.p.spawn("fetch", func() {
+	s.p.Spawn("fetch", func() {
 		var got fetched
 		at := h.at
 		err := s.w.call(s.p, "kafka", "fetch", false, refusedKafka, func() error {
@@ -343,14 +344,14 @@ func (s *routing) tick() {
 
 func (s *routing) step(in router.Input) {
 	if !s.over {
-		s.do(s.core.Step(s.p.time(s.w), in))
+		s.do(s.core.Step(s.w.timeOf(s.p), in))
 	}
 }
 
 // do carries out effects, as the shell does.
 func (s *routing) do(e *router.Effects) {
 	if e.Fatal != nil {
-		s.w.fail("%s: %v", s.p.name, e.Fatal)
+		s.w.fail("%s: %v", s.p.Name, e.Fatal)
 	}
 	for _, p := range e.Produce {
 		id := p.Batch
@@ -375,10 +376,10 @@ func (s *routing) do(e *router.Effects) {
 	if e.Commit != nil {
 		positions := e.Commit
 		generation := s.generation
-		s.p.spawn("commit", func() { s.step(router.Committed{Positions: positions, OK: s.commit(generation, positions)}) })
+		s.p.Spawn("commit", func() { s.step(router.Committed{Positions: positions, OK: s.commit(generation, positions)}) })
 	}
 	if due := s.core.NextDue(); !due.IsZero() {
-		s.p.after(due.Sub(s.p.time(s.w)), func() { s.step(router.Tick{}) })
+		s.p.After(due.Sub(s.w.timeOf(s.p)), func() { s.step(router.Tick{}) })
 	}
 	s.ask()
 }
@@ -389,7 +390,7 @@ func (s *routing) acked(id router.BatchID, err error) {
 		return
 	}
 	// By the loop, so that no core is stepped from within another step.
-	s.p.after(0, func() { s.step(router.Acked{Batch: id}) })
+	s.p.After(0, func() { s.step(router.Acked{Batch: id}) })
 }
 
 func (s *routing) commit(generation int, positions map[kafka.TopicPartition]kafka.Position) bool {
@@ -401,7 +402,7 @@ func (s *routing) commit(generation int, positions map[kafka.TopicPartition]kafk
 
 // ask has a newer table made or found, if records wait for one.
 func (s *routing) ask() {
-	if s.asking || s.over || s.w.now < s.askAfter {
+	if s.asking || s.over || s.w.Now() < s.askAfter {
 		return
 	}
 	need, ok := s.core.Need()
@@ -409,7 +410,7 @@ func (s *routing) ask() {
 		return
 	}
 	s.asking = true
-	s.p.spawn("ask", func() {
+	s.p.Spawn("ask", func() {
 		ctx := context.Background()
 		k := s.r.keeper
 		var table *placements.Table
@@ -429,7 +430,7 @@ func (s *routing) ask() {
 		})
 		s.asking = false
 		if err != nil {
-			s.askAfter = s.w.now + 500*time.Millisecond
+			s.askAfter = s.w.Now() + 500*time.Millisecond
 		}
 		if table != nil {
 			s.step(router.NewTable{Table: table})

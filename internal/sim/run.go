@@ -57,7 +57,7 @@ func Run(opt Options) (res Result) {
 			w.fail("panic: %v\n%s", r, debug.Stack())
 		}
 		w.tally.Sent = len(w.ledger.sent)
-		res = Result{Seed: opt.Seed, Failure: w.failure, Faults: w.faults.list, Hash: w.trace, Steps: w.steps, Calls: w.calls, Took: w.now, Tally: w.tally}
+		res = Result{Seed: opt.Seed, Failure: w.failure, Faults: w.faults.list, Hash: w.Hash(), Steps: w.Steps(), Calls: w.calls, Took: w.Now(), Tally: w.tally}
 		w.end()
 	}()
 	w.populate()
@@ -84,9 +84,9 @@ func (w *world) run() {
 		}
 		w.traffic.begin(w.plan.eventEvery)
 		for w.traffic.left > 0 && w.failure == "" {
-			w.step(w.now + time.Hour)
+			w.Step(w.Now() + time.Hour)
 		}
-		w.until(w.now + time.Minute)
+		w.until(w.Now() + time.Minute)
 		w.quiet()
 		if w.failure != "" {
 			return
@@ -95,7 +95,7 @@ func (w *world) run() {
 }
 
 func (w *world) until(end time.Duration) {
-	for w.failure == "" && w.step(end) {
+	for w.failure == "" && w.Step(end) {
 	}
 }
 
@@ -104,31 +104,32 @@ func (w *world) quiet() {
 	w.faults.calm = true
 	clear(w.faults.down)
 	for w.operator == nil && w.failure == "" {
-		w.until(w.now + time.Minute) // the store's first table is being made
+		w.until(w.Now() + time.Minute) // the store's first table is being made
 	}
 	w.operator.idle = true
 	for _, p := range w.processes() {
-		p.frozenTill, p.skew = 0, 0
-		if !p.up {
+		p.Thaw()
+		p.Skew = 0
+		if !p.Up() {
 			w.restart(p)
 		}
 	}
 	rejoined := false
-	for begin := w.now; w.failure == ""; {
-		if !rejoined && w.now-begin > drainLimit/2 {
+	for begin := w.Now(); w.failure == ""; {
+		if !rejoined && w.Now()-begin > drainLimit/2 {
 			// A stale commit may have moved the group's position back: the next owner of
 			// the partition reads from there.
 			rejoined = true
 			for _, r := range w.routers {
-				r.kill()
-				w.restart(r.process)
+				r.Kill()
+				w.restart(r.Process)
 			}
 		}
-		if w.now-begin >= drainLimit {
+		if w.Now()-begin >= drainLimit {
 			w.fail("not everything was stored within %s without faults: %s", drainLimit, strings.Join(w.undone(), "; "))
 			return
 		}
-		w.until(w.now + 5*time.Second)
+		w.until(w.Now() + 5*time.Second)
 		if len(w.undone()) == 0 {
 			break
 		}
@@ -161,13 +162,13 @@ func (w *world) undone() []string {
 	for _, p := range w.writers {
 		for _, r := range p.runners {
 			if s := r.session; s != nil && s.stopped != nil && s.stopped.Reason == shard.Lost {
-				out = append(out, fmt.Sprintf("%s: shard %s: %v", p.name, r.shard, s.stopped.Err))
+				out = append(out, fmt.Sprintf("%s: shard %s: %v", p.Name, r.shard, s.stopped.Err))
 			}
 		}
 	}
 	for _, p := range w.routers {
 		if p.now != nil && len(p.now.stopped) > 0 {
-			out = append(out, fmt.Sprintf("%s: %v", p.name, p.now.stopped))
+			out = append(out, fmt.Sprintf("%s: %v", p.Name, p.now.stopped))
 		}
 	}
 	return out
@@ -183,10 +184,10 @@ func (w *world) standing(id int) string {
 			}
 			state := "no session"
 			if s := r.session; s != nil {
-				st := s.core.Status(p.time(w))
+				st := s.core.Status(w.timeOf(p.Process))
 				state = fmt.Sprintf("%s %s epoch %d position %d committed %d", st.State, st.Reason, st.Epoch, st.Position, st.Committed)
 			}
-			out = append(out, p.name+" "+state)
+			out = append(out, p.Name+" "+state)
 		}
 	}
 	return strings.Join(out, ", ")
@@ -194,11 +195,10 @@ func (w *world) standing(id int) string {
 
 // end lets go of the coroutines that still wait.
 func (w *world) end() {
-	w.current = nil
 	for _, p := range w.processes() {
-		p.kill()
+		p.Kill()
 	}
 	if w.operator != nil {
-		w.operator.kill()
+		w.operator.Kill()
 	}
 }

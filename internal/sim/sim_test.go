@@ -3,13 +3,11 @@ package sim
 import (
 	"bytes"
 	"flag"
-	"fmt"
 	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
-	"time"
 )
 
 var (
@@ -154,35 +152,5 @@ func TestCrashes(t *testing.T) {
 	}
 	if struck < calls/20 {
 		t.Errorf("only %d of %d calls went wrong", struck, calls/20)
-	}
-}
-
-// TestTasks: one thing runs at a time, in the order of its time; killed tasks let go of
-// their locks; a frozen process goes on where it was.
-func TestTasks(t *testing.T) {
-	l := &loop{}
-	var out []string
-	say := func(format string, args ...any) {
-		out = append(out, fmt.Sprintf("%s %s", l.now, fmt.Sprintf(format, args...)))
-	}
-	a, b := &process{l: l, name: "a"}, &process{l: l, name: "b"}
-	a.start()
-	b.start()
-	var k lock
-	var unwound atomic.Bool
-	holder := a.spawn("holder", func() {
-		defer unwound.Store(true)
-		k.with(l, func() { say("holds"); l.sleep(time.Hour) })
-	})
-	a.spawn("waiter", func() { k.with(l, func() { say("holds after it") }) })
-	b.spawn("frozen", func() { l.sleep(time.Second); say("thawed") })
-	l.after(500*time.Millisecond, func() { b.frozenTill = 5 * time.Second })
-	l.after(2*time.Second, func() { holder.kill() })
-	l.after(6*time.Second, func() { a.kill(); a.spawn("void", func() { say("never") }) })
-	for l.step(10 * time.Second) {
-	}
-	want := "[0s holds 2s holds after it 5s thawed]"
-	if got := fmt.Sprint(out); got != want || !unwound.Load() {
-		t.Errorf("got %s, want %s; unwound: %v", got, want, unwound.Load())
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/togodb/togo/internal/objstore"
+	"github.com/togodb/togo/internal/sim/loop"
 )
 
 var (
@@ -28,7 +29,7 @@ var (
 // client is the object store as one process sees it.
 type client struct {
 	w *world
-	p *process
+	p *loop.Process
 }
 
 var _ objstore.Store = (*client)(nil)
@@ -105,11 +106,11 @@ func (c *client) Date(ctx context.Context) (at time.Time, err error) {
 
 // landed applies a write to the store, and has the invariants checked on what it
 // brought.
-func (w *world) landed(p *process, key string, body []byte, replace bool) error {
+func (w *world) landed(p *loop.Process, key string, body []byte, replace bool) error {
 	ctx := context.Background()
 	if replace {
 		if err := w.watch.beforePut(key, body); err != nil {
-			w.fail("%s: %v", p.name, err)
+			w.fail("%s: %v", p.Name, err)
 		}
 		return w.objects.Put(ctx, key, body)
 	}
@@ -117,7 +118,7 @@ func (w *world) landed(p *process, key string, body []byte, replace bool) error 
 		return err
 	}
 	if err := w.watch.created(key, body); err != nil {
-		w.fail("%s created %s: %v", p.name, key, err)
+		w.fail("%s created %s: %v", p.Name, key, err)
 	}
 	return nil
 }

@@ -31,7 +31,7 @@ func (t *traffic) begin(rate time.Duration) {
 	if t.left == 0 {
 		return
 	}
-	t.w.after(delay(t.r, rate/10, rate*3), func() {
+	t.w.After(delay(t.r, rate/10, rate*3), func() {
 		for range 1 + t.r.IntN(4)*t.r.IntN(4) {
 			if t.left > 0 {
 				t.left--
@@ -197,7 +197,7 @@ func (t *traffic) append(topic *topic, part int32, s *sent, aborted bool) {
 	if s.hasTS || s.reason != "" {
 		t.past = append(t.past, s)
 	}
-	t.w.note("sent %s", s)
+	t.w.Note("sent %s", s)
 }
 
 // transaction sends some records that are settled together, after a while.
@@ -211,7 +211,7 @@ func (t *traffic) transaction(topic *topic, part int32) {
 		t.append(topic, part, s, aborted)
 	}
 	epoch := p.epoch
-	t.w.after(delay(t.r, 10*time.Millisecond, 5*time.Second), func() {
+	t.w.After(delay(t.r, 10*time.Millisecond, 5*time.Second), func() {
 		if topic.gone || p.epoch != epoch && p.txn < 0 {
 			return // cut off
 		}

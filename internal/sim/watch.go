@@ -124,7 +124,7 @@ func (v *watch) appended(l *logWatch, name string, body []byte) error {
 	case shardlog.KindGap:
 		l.gap(r.Gap)
 	}
-	v.w.detail(r.Line)
+	v.w.Detail(r.Line)
 	if err := l.state.Apply(r, body); err != nil {
 		return fmt.Errorf("the fold refuses the record: %w", err)
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/togodb/togo/internal/chain"
 	"github.com/togodb/togo/internal/event"
 	"github.com/togodb/togo/internal/objstore"
+	"github.com/togodb/togo/internal/sim/loop"
 	"github.com/togodb/togo/placements"
 	"github.com/togodb/togo/router"
 	"github.com/togodb/togo/writer/shard"
@@ -26,10 +27,11 @@ var beginning = time.Date(2026, 3, 1, 11, 55, 0, 0, time.UTC)
 
 // world is one run: everything there is, and the loop that moves it.
 type world struct {
-	*loop
+	*loop.Loop
 	opt     Options
 	plan    plan
 	faults  *faults
+	delays  *rand.Rand
 	nonces  *rand.Rand
 	jitters *rand.Rand
 
@@ -119,8 +121,7 @@ func drawPlan(r *rand.Rand) plan {
 }
 
 func newWorld(opt Options) *world {
-	w := &world{loop: &loop{}, opt: opt}
-	w.loop.traceTo = opt.Trace
+	w := &world{Loop: loop.New(opt.Trace), opt: opt}
 	w.delays, w.nonces, w.jitters = w.random("delays"), w.random("nonces"), w.random("jitters")
 	w.plan = drawPlan(w.random("plan"))
 	if opt.plan != nil {
@@ -160,28 +161,28 @@ func (w *world) populate() {
 const first = "first"
 
 func (w *world) genesis() {
-	p := &process{l: w.loop, name: first}
-	p.start()
-	p.spawn("genesis", func() {
-		k := must(placements.NewKeeper(placements.Config{Store: &client{w, p}, Hasher: w.hasher, Now: p.clock(w), NewNonce: w.nonce, Backoff: w.backoff(p), Logger: quiet}))
+	p := w.NewProcess(first)
+	p.Start()
+	p.Spawn("genesis", func() {
+		k := must(placements.NewKeeper(placements.Config{Store: &client{w, p}, Hasher: w.hasher, Now: w.clockOf(p), NewNonce: w.nonce, Backoff: w.backoff(p), Logger: quiet}))
 		for {
 			if _, err := k.Init(context.Background(), placements.NewGenesis(w.plan.shards)); err == nil {
 				break
 			}
-			w.sleep(time.Second)
+			w.Sleep(time.Second)
 		}
-		w.after(0, w.startAll)
+		w.After(0, w.startAll)
 	})
 }
 
 func (w *world) startAll() {
 	for i := range w.plan.routers {
-		r := &routerProcess{process: &process{l: w.loop, name: fmt.Sprintf("router%d", i)}, w: w}
+		r := &routerProcess{Process: w.NewProcess(fmt.Sprintf("router%d", i)), w: w}
 		w.routers = append(w.routers, r)
 		w.startRouter(r)
 	}
 	for i := range w.plan.writers {
-		p := &writerProcess{process: &process{l: w.loop, name: fmt.Sprintf("writer%d", i)}, w: w}
+		p := &writerProcess{Process: w.NewProcess(fmt.Sprintf("writer%d", i)), w: w}
 		if !w.plan.overlapping {
 			for s := i; s < w.plan.maxShards; s += w.plan.writers {
 				p.shards = append(p.shards, event.ShardID(s))
@@ -192,19 +193,18 @@ func (w *world) startAll() {
 	}
 	w.operator = w.startOperator()
 	var expel func()
-	expel = func() { w.broker.group.expel(); w.after(5*time.Second, expel) }
+	expel = func() { w.broker.group.expel(); w.After(5*time.Second, expel) }
 	expel()
 }
 
-func (w *world) trueTime() time.Time { return beginning.Add(w.now) }
+func (w *world) trueTime() time.Time { return beginning.Add(w.Now()) }
 
-// time is what the process's cores are stepped with. Spans of it are true, whatever is done
-// to the clock meanwhile: Go's times carry a monotonic reading.
-func (p *process) time(w *world) time.Time { return w.trueTime().Add(p.skewAtStart) }
+// timeOf is what a process's cores are stepped with.
+func (w *world) timeOf(p *loop.Process) time.Time { return w.trueTime().Add(p.SkewAtStart()) }
 
-// clock is the process's wall clock.
-func (p *process) clock(w *world) func() time.Time {
-	return func() time.Time { return w.trueTime().Add(p.skew) }
+// clockOf is a process's wall clock.
+func (w *world) clockOf(p *loop.Process) func() time.Time {
+	return func() time.Time { return w.trueTime().Add(p.Skew) }
 }
 
 func (w *world) nonce() string {
@@ -212,18 +212,18 @@ func (w *world) nonce() string {
 }
 
 // backoff pauses by the simulated clock.
-func (w *world) backoff(p *process) chain.Backoff {
+func (w *world) backoff(p *loop.Process) chain.Backoff {
 	return chain.Backoff{
 		Jitter: w.jitters.Float64,
-		Sleep:  func(_ context.Context, d time.Duration) error { w.sleep(d); return nil },
+		Sleep:  func(_ context.Context, d time.Duration) error { w.Sleep(d); return nil },
 	}
 }
 
 // fail ends the run: a promise was broken.
 func (w *world) fail(format string, args ...any) {
 	if w.failure == "" {
-		w.failure = fmt.Sprintf("at %s: ", w.now.Round(time.Millisecond)) + fmt.Sprintf(format, args...)
-		w.note("FAILED %s", w.failure)
+		w.failure = fmt.Sprintf("at %s: ", w.Now().Round(time.Millisecond)) + fmt.Sprintf(format, args...)
+		w.Note("FAILED %s", w.failure)
 	}
 }
 

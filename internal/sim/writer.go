@@ -8,33 +8,32 @@ import (
 
 	"github.com/togodb/togo/internal/event"
 	"github.com/togodb/togo/internal/fragment"
-	"github.com/togodb/togo/internal/idseg"
 	"github.com/togodb/togo/internal/kafka"
-	"github.com/togodb/togo/internal/objstore"
 	"github.com/togodb/togo/internal/shardlog"
+	"github.com/togodb/togo/internal/sim/loop"
 	"github.com/togodb/togo/writer/shard"
 )
 
 // writerProcess is a process that writes shards.
 type writerProcess struct {
-	*process
+	*loop.Process
 	w       *world
 	shards  []event.ShardID // that it owns by configuration; nil: all
 	store   *client
 	keeper  *keeper
 	columns *fragment.Registry
-	encode  lock // the registry's own lock must not be waited for within a turn
+	encode  loop.Lock // the registry's own lock must not be waited for within a turn
 	runners []*runner
 }
 
 // runner owns one shard's core in a process.
 type runner struct {
 	w       *world
-	p       *process
+	p       *loop.Process
 	wp      *writerProcess
 	shard   event.ShardID
 	log     *shardlog.Log
-	main    *task
+	main    *loop.Task
 	session *session
 	leaving bool // to be released
 }
@@ -44,8 +43,8 @@ type session struct {
 	*runner
 	core     *shard.Core
 	epoch    shardlog.Epoch
-	load     int     // counts the loads: what belongs to an earlier one is void
-	work     []*task // of this load
+	load     int          // counts the loads: what belongs to an earlier one is void
+	work     []*loop.Task // of this load
 	stopped  *shard.Stop
 	over     bool
 	released bool
@@ -60,16 +59,16 @@ type session struct {
 }
 
 func (w *world) startWriter(p *writerProcess) {
-	p.start()
+	p.Start()
 	p.runners = nil
-	p.encode = lock{}
-	p.store = &client{w, p.process}
-	p.columns = fragment.NewRegistry(p.store, fragment.RegistryConfig{MaxColumns: w.plan.maxColumns, NewNonce: w.nonce, Backoff: w.backoff(p.process)})
-	p.spawn("main", func() {
-		p.keeper = w.newKeeper(p.process, p.store)
+	p.encode = loop.Lock{}
+	p.store = &client{w, p.Process}
+	p.columns = fragment.NewRegistry(p.store, fragment.RegistryConfig{MaxColumns: w.plan.maxColumns, NewNonce: w.nonce, Backoff: w.backoff(p.Process)})
+	p.Spawn("main", func() {
+		p.keeper = w.newKeeper(p.Process, p.store)
 		for {
 			p.startShards()
-			w.sleep(5 * time.Second)
+			w.Sleep(5 * time.Second)
 		}
 	})
 }
@@ -90,13 +89,13 @@ func (p *writerProcess) startShards() {
 		if have || int(id) >= p.keeper.Current().Shards() || int(id) >= len(p.w.broker.topics[shardTopic].parts) {
 			continue
 		}
-		r := &runner{w: p.w, p: p.process, wp: p, shard: id}
+		r := &runner{w: p.w, p: p.Process, wp: p, shard: id}
 		r.log = shardlog.OpenWith(p.store, id, shardlog.Config{
-			Now: p.clock(p.w), NewNonce: p.w.nonce, Backoff: p.w.backoff(p.process), Parallel: 1, Logger: quiet,
+			Now: p.w.clockOf(p.Process), NewNonce: p.w.nonce, Backoff: p.w.backoff(p.Process), Parallel: 1, Logger: quiet,
 			CheckpointRecords: p.w.plan.checkpointEvery,
 		})
 		p.runners = append(p.runners, r)
-		r.main = p.spawn(fmt.Sprintf("shard %s", id), r.run)
+		r.main = p.Spawn(fmt.Sprintf("shard %s", id), r.run)
 	}
 }
 
@@ -122,17 +121,17 @@ func (r *runner) claim() bool {
 		if err == nil {
 			var epoch shardlog.Epoch
 			var nonce string
-			if epoch, nonce, err = r.log.Claim(ctx, state, r.p.name, r.p.name); err == nil {
-				r.w.note("%s claimed shard %s with epoch %d", r.p.name, r.shard, epoch)
+			if epoch, nonce, err = r.log.Claim(ctx, state, r.p.Name, r.p.Name); err == nil {
+				r.w.Note("%s claimed shard %s with epoch %d", r.p.Name, r.shard, epoch)
 				r.session = newSession(r, state, epoch, nonce)
 				return true
 			}
 		}
 		if errors.Is(err, shardlog.ErrCorrupt) || errors.Is(err, shardlog.ErrNewerFormat) {
-			r.w.fail("%s: claim of shard %s: %v", r.p.name, r.shard, err)
+			r.w.fail("%s: claim of shard %s: %v", r.p.Name, r.shard, err)
 			return false
 		}
-		r.w.sleep(time.Second)
+		r.w.Sleep(time.Second)
 	}
 }
 
@@ -148,21 +147,21 @@ func (r *runner) mayReclaim(attempt int) {
 		case state.Owner() == nil:
 			return
 		case state.Head() != seen:
-			seen, rests = state.Head(), r.w.now+delay(r.w.delays, time.Second, wait)
-		case r.w.now-rests >= wait:
+			seen, rests = state.Head(), r.w.Now()+delay(r.w.delays, time.Second, wait)
+		case r.w.Now()-rests >= wait:
 			return
 		}
-		r.w.sleep(wait / 4)
+		r.w.Sleep(wait / 4)
 	}
 }
 
 func newSession(r *runner, state *shardlog.State, epoch shardlog.Epoch, nonce string) *session {
 	s := &session{runner: r, epoch: epoch}
 	s.core = shard.New(shard.Params{
-		Shard: r.shard, Owner: r.p.name, Epoch: epoch, Nonce: nonce, Hasher: r.w.hasher,
+		Shard: r.shard, Owner: r.p.Name, Epoch: epoch, Nonce: nonce, Hasher: r.w.hasher,
 		DataBucketSeconds: r.w.meta.DataBucketSeconds, IDBucketSeconds: r.w.meta.IDBucketSeconds,
 		CheckpointDue: r.log.CheckpointDue, Config: r.w.plan.shard,
-	}, r.p.time(r.w))
+	}, r.w.timeOf(r.p))
 	s.loaded(state)
 	return s
 }
@@ -180,13 +179,13 @@ func (s *session) run() shard.StopReason {
 	s.every(20*time.Millisecond, time.Second, s.poll)
 	s.every(5*time.Second, 6*time.Second, s.watchLoss)
 	for !s.over {
-		s.w.current.park()
+		s.w.Current().Park()
 	}
 	return s.stopped.Reason
 }
 
 func (s *session) every(lo, hi time.Duration, f func()) {
-	s.p.after(delay(s.w.delays, lo, hi), func() {
+	s.p.After(delay(s.w.delays, lo, hi), func() {
 		if s.over {
 			return
 		}
@@ -214,7 +213,7 @@ func (s *session) step(in shard.Input) {
 	if s.over {
 		return
 	}
-	for _, e := range s.core.Step(s.p.time(s.w), in) {
+	for _, e := range s.core.Step(s.w.timeOf(s.p), in) {
 		s.do(e)
 	}
 }
@@ -222,7 +221,7 @@ func (s *session) step(in shard.Input) {
 // send has the loop step an input that a task has brought, a moment later. That it belongs
 // to an earlier load is the core's to notice: the shell's mail may hold such answers.
 func (s *session) send(in shard.Input) {
-	s.p.after(delay(s.w.delays, time.Microsecond, 100*time.Millisecond), func() { s.step(in) })
+	s.p.After(delay(s.w.delays, time.Microsecond, 100*time.Millisecond), func() { s.step(in) })
 }
 
 func (s *session) loaded(state *shardlog.State) {
@@ -240,19 +239,19 @@ func (s *session) endWork() {
 	work := s.work
 	s.work = nil
 	for _, t := range work {
-		if t == s.w.current {
+		if t == s.w.Current() {
 			panic("sim: a task ends itself")
 		}
-		t.kill()
+		t.Kill()
 	}
 }
 
-func (s *session) spawn(name string, f func()) { s.work = append(s.work, s.p.spawn(name, f)) }
+func (s *session) spawn(name string, f func()) { s.work = append(s.work, s.p.Spawn(name, f)) }
 
 // reload ends all work and reads the log anew.
 func (s *session) reload(why string) {
-	s.w.note("%s shard %s loads again: %s", s.p.name, s.shard, why)
-	s.p.after(0, func() {
+	s.w.Note("%s shard %s loads again: %s", s.p.Name, s.shard, why)
+	s.p.After(0, func() {
 		if s.over {
 			return
 		}
@@ -262,7 +261,7 @@ func (s *session) reload(why string) {
 			for {
 				state, err := s.log.Load(context.Background())
 				if err == nil {
-					s.p.after(0, func() {
+					s.p.After(0, func() {
 						if load == s.load {
 							s.loaded(state)
 						}
@@ -270,7 +269,7 @@ func (s *session) reload(why string) {
 					return
 				}
 				s.broken(err)
-				s.w.sleep(time.Second)
+				s.w.Sleep(time.Second)
 			}
 		})
 	})
@@ -279,29 +278,29 @@ func (s *session) reload(why string) {
 // broken makes the run fail if an error says that the store is not as it was left.
 func (s *session) broken(err error) {
 	if errors.Is(err, shardlog.ErrCorrupt) || errors.Is(err, shardlog.ErrNewerFormat) {
-		s.w.fail("%s: shard %s: %v", s.p.name, s.shard, err)
+		s.w.fail("%s: shard %s: %v", s.p.Name, s.shard, err)
 	}
 }
 
 // stop is the core's own end of its work.
 func (s *session) stop(st shard.Stop) {
 	s.stopped = &st
-	s.w.note("%s shard %s stops: %s: %v", s.p.name, s.shard, st.Reason, st.Err)
+	s.w.Note("%s shard %s stops: %s: %v", s.p.Name, s.shard, st.Reason, st.Err)
 	switch st.Reason {
 	case shard.Fenced, shard.Released:
 		s.over = true
-		s.p.after(0, s.main.resume)
+		s.p.After(0, s.main.Resume)
 	case shard.Lost:
 	default:
-		s.w.fail("%s: shard %s stopped: %s: %v", s.p.name, s.shard, st.Reason, st.Err)
+		s.w.fail("%s: shard %s stopped: %s: %v", s.p.Name, s.shard, st.Reason, st.Err)
 	}
 	s.reading = false
 	s.load++
 	work := s.work
 	s.work = nil
-	s.p.after(0, func() {
+	s.p.After(0, func() {
 		for _, t := range work {
-			t.kill()
+			t.Kill()
 		}
 	})
 }
@@ -311,12 +310,12 @@ func (s *session) watchLoss() {
 	if s.stopped == nil || s.stopped.Reason != shard.Lost || len(s.work) > 0 {
 		return
 	}
-	position := s.core.Status(s.p.time(s.w)).Position
+	position := s.core.Status(s.w.timeOf(s.p)).Position
 	load := s.load
 	s.spawn("watch", func() {
 		state, err := s.log.Load(context.Background())
 		if err == nil && state.Position() != position {
-			s.p.after(0, func() {
+			s.p.After(0, func() {
 				if load == s.load {
 					s.load++
 					s.loaded(state)
@@ -337,7 +336,7 @@ func (s *session) do(e shard.Effect) {
 		s.reading, s.paused, s.gen = true, false, e.Gen
 		s.at = kafka.Position{Offset: e.Offset, LeaderEpoch: e.LeaderEpoch}
 		s.t = s.topic
-		s.w.note("%s shard %s reads from %d", s.p.name, s.shard, e.Offset)
+		s.w.Note("%s shard %s reads from %d", s.p.Name, s.shard, e.Offset)
 	case shard.Pause:
 		s.paused = true
 	case shard.Resume:
@@ -358,7 +357,7 @@ func (s *session) do(e shard.Effect) {
 		s.spawn("checkpoint", func() {
 			err := s.log.WriteCheckpoint(ctx, e.Plan)
 			if err != nil {
-				s.w.sleep(5 * time.Second)
+				s.w.Sleep(5 * time.Second)
 			}
 			s.send(shard.Checkpointed{Gen: e.Gen, Plan: e.Plan, Err: err})
 		})
@@ -375,146 +374,16 @@ func (s *session) do(e shard.Effect) {
 // lose has the reading lose its place now and then while an append is under way: the log is
 // loaded again, and whether the append stands may show only later.
 func (s *session) lose() {
-	f := s.w.faults.stream(s.p.name + "/reading")
+	f := s.w.faults.stream(s.p.Name + "/reading")
 	f.n++
 	draw, d := f.r.IntN(10), delay(f.r, 10*time.Millisecond, timeout)
-	if draw > 0 || s.w.plan.faultRate == 0 || !f.strike("place lost", "of %s, shard %s, during an append, after %s", s.p.name, s.shard, d.Round(time.Millisecond)) {
+	if draw > 0 || s.w.plan.faultRate == 0 || !f.strike("place lost", "of %s, shard %s, during an append, after %s", s.p.Name, s.shard, d.Round(time.Millisecond)) {
 		return
 	}
 	load := s.load
-	s.p.after(d, func() {
+	s.p.After(d, func() {
 		if !s.over && s.load == load && s.stopped == nil {
 			s.reload("the reading has lost its place")
 		}
 	})
-}
-
-// inspect asks Kafka whether a position can be trusted.
-func (s *session) inspect(e shard.Inspect) {
-	for {
-		in := shard.Inspected{Gen: e.Gen, Source: e.Source}
-		same := false
-		err := s.w.call(s.p, "kafka", "inspect", false, refusedKafka, func() error {
-			t := s.w.broker.topics[shardTopic]
-			if same = t.id == e.Source.Topic; !same {
-				return nil
-			}
-			part := t.parts[e.Source.Partition]
-			in.Start, in.End = part.start, part.end
-			if e.Offset >= 0 {
-				in.Trouble = troubleOf(t.check(e.Source.Partition, kafka.Position{Offset: e.Offset, LeaderEpoch: e.LeaderEpoch}), part)
-			}
-			return nil
-		})
-		if err == nil && same {
-			s.send(in)
-			return
-		}
-		s.w.sleep(time.Second)
-	}
-}
-
-func troubleOf(err error, p *part) *shard.Trouble {
-	var oor *kafka.OutOfRangeError
-	var cut *kafka.HistoryCutError
-	switch {
-	case errors.As(err, &oor):
-		return &shard.Trouble{Kind: shard.OutOfRange, Start: oor.Start, End: oor.End}
-	case errors.As(err, &cut):
-		return &shard.Trouble{Kind: shard.HistoryCut, EpochEnd: cut.EpochEnd, Start: p.start, End: p.end}
-	}
-	return nil
-}
-
-// poll brings the next records of the shard topic.
-func (s *session) poll() {
-	if !s.reading || s.paused || s.polling {
-		return
-	}
-	s.polling = true
-	gen, t, at := s.gen, s.t, s.at
-	s.p.spawn("fetch", func() {
-		var got fetched
-		err := s.w.call(s.p, "kafka", "fetch", false, refusedKafka, func() error {
-			got = s.w.broker.fetch(t, int32(s.shard), at, s.w.plan.fetchRecords)
-			return nil
-		})
-		s.polling = false
-		if err != nil {
-			return
-		}
-		s.p.after(0, func() { s.fetched(gen, t, at, got) })
-	})
-}
-
-func (s *session) fetched(gen shard.Generation, t *topic, at kafka.Position, got fetched) {
-	if s.over || !s.reading || s.gen != gen || s.t != t || s.at != at {
-		return // it was asked for by a reading that has ended
-	}
-	source := t.source(int32(s.shard))
-	var gone *kafka.TopicGoneError
-	switch {
-	case errors.As(got.err, &gone):
-		s.reading = false
-		s.hear()
-	case got.err != nil:
-		s.reading = false
-		s.step(shard.KafkaTrouble{Gen: gen, Source: source, Trouble: *troubleOf(got.err, t.parts[s.shard])})
-	case len(got.records) > 0:
-		in := shard.Batch{Gen: gen, Source: source, LogStart: got.start, End: got.end}
-		for _, r := range got.records {
-			in.Records = append(in.Records, shard.Record{Offset: r.offset, LeaderEpoch: r.epoch, Control: r.control, Value: r.value})
-		}
-		last := got.records[len(got.records)-1]
-		s.at = kafka.Position{Offset: got.next, LeaderEpoch: last.epoch}
-		s.step(in)
-	}
-}
-
-func (s *session) readIDs(e shard.ReadIDs) {
-	for {
-		data, err := s.wp.store.GetRange(context.Background(), e.Load.Key, e.Load.Offset, e.Load.Length)
-		if err == nil || errors.Is(err, objstore.ErrNotFound) {
-			s.send(shard.IDsRead{Gen: e.Gen, Load: e.Load, Data: data, Err: err})
-			return
-		}
-		s.w.sleep(time.Second)
-	}
-}
-
-// encode makes the objects of a flight and uploads them.
-func (s *session) encode(e shard.Encode) {
-	in := shard.Encoded{Gen: e.Gen, Flight: e.Flight, Files: make([]shard.EncodedFile, len(e.Files))}
-	for i := range e.Files {
-		p := &e.Files[i]
-		var f *fragment.File
-		for f == nil {
-			var err error
-			s.wp.encode.with(s.w.loop, func() { f, err = fragment.Encode(context.Background(), p.Input, s.wp.columns) })
-			if err != nil {
-				s.w.sleep(time.Second)
-			}
-		}
-		s.upload(p.Key, f.Body)
-		out := shard.EncodedFile{Rows: f.Rows, Bytes: int64(len(f.Body)), Sum: f.Sum, Min: f.Min, Max: f.Max}
-		for _, r := range f.Ranges {
-			out.Ranges = append(out.Ranges, shardlog.ColumnRange{Column: r.Column, Min: r.Min, Max: r.Max, Nulls: r.Nulls})
-		}
-		in.Files[i] = out
-	}
-	if e.IDs != nil {
-		body, buckets, err := idseg.Encode(e.IDs.Entries, idseg.DefaultConfig())
-		if err != nil {
-			s.w.fail("%s: shard %s: id segment: %v", s.p.name, s.shard, err)
-		}
-		s.upload(e.IDs.Key, body)
-		in.IDs = &shard.EncodedIDs{Bytes: int64(len(body)), Sum: objstore.Sum(body), Buckets: buckets}
-	}
-	s.send(in)
-}
-
-func (s *session) upload(key string, body []byte) {
-	for s.wp.store.Put(context.Background(), key, body) != nil {
-		s.w.sleep(time.Second)
-	}
 }
