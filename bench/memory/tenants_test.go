@@ -29,6 +29,7 @@ func TestFault_many_tenants(t *testing.T) {
 		l = load{tenants: 2000, hours: 24, events: 20, bytes: 1200 << 20}
 		cfg.MemoryBudget, cfg.DedupBudget, cfg.FetchBytes = 1<<30, 256<<20, 256<<20
 	}
+	cfg.StopTimeout = 20 * time.Minute // the end of the test stores what is in memory
 	addr, records := startBroker(t, l)
 	dir, err := objstore.OpenDir(t.TempDir())
 	must(t, err)
