@@ -61,6 +61,15 @@ func (r *run) round(ctx context.Context, shared bool, kills int) error {
 	r.proxy.SetRate(usualTrouble)
 	s := r.startSending(ctx)
 	until := min(r.killCount()+kills, r.Kills)
+	// What chance brings too seldom for a short run.
+	r.step(ctx, shared)
+	if shared {
+		r.zombie(ctx)
+	} else {
+		r.restartBroker(ctx)
+		r.hurt(ctx)
+	}
+	r.place(ctx)
 	for r.goesOn(ctx) && r.killCount() < until {
 		r.step(ctx, shared)
 	}
