@@ -37,34 +37,34 @@ func (n *nemesis) act() {
 	}
 	p := procs[pick%len(procs)]
 	switch {
-	case kind < 35:
+	case kind < 30:
 		if p.Up() && n.strike("kill", "%s, for %s", p.Name, (d/10).Round(time.Millisecond)) {
 			p.Kill()
 			w.After(d/10, func() { w.restart(p) })
 		}
-	case kind < 60:
+	case kind < 50:
 		if p.Up() && n.strike("freeze", "%s, for %s", p.Name, d.Round(time.Millisecond)) {
 			p.Freeze(d)
 		}
-	case kind < 68:
+	case kind < 57:
 		skews := []time.Duration{-365 * 24 * time.Hour, -3 * time.Hour, -time.Minute, 0, time.Minute, 3 * time.Hour, 365 * 24 * time.Hour}
 		if skew := skews[x%len(skews)]; n.strike("clock", "of %s off by %s", p.Name, skew) {
 			p.Skew = skew
 		}
-	case kind < 74:
+	case kind < 63:
 		of := []string{"store", "kafka"}[x%2]
 		if n.strike("down", "%s, for %s", of, (d / 4).Round(time.Millisecond)) {
 			n.f.down[of] = w.Now() + d/4
 		}
-	case kind < 80:
+	case kind < 69:
 		if wp := w.writers[x%len(w.writers)]; wp.Up() && n.strike("release", "%s", wp.Name) {
 			w.release(wp, d/10)
 		}
-	case kind < 83:
+	case kind < 72:
 		if n.strike("rebalance", "") {
 			w.broker.group.rebalance()
 		}
-	case kind < 86:
+	case kind < 75:
 		wp := w.writers[x%len(w.writers)]
 		if n.strike("place lost", "the readings of %s", wp.Name) && wp.Up() {
 			for _, r := range wp.runners {
@@ -74,13 +74,11 @@ func (n *nemesis) act() {
 			}
 		}
 	default:
-		if w.plan.kafkaLoses {
-			n.kafka(x, kind)
-		}
+		n.kafka(x, kind)
 	}
 }
 
-// kafka lets Kafka lose what it had acknowledged.
+// kafka elects leaders, and in some seeds lets Kafka lose what it had acknowledged.
 func (n *nemesis) kafka(x, kind int) {
 	w := n.w
 	name := shardTopic
@@ -97,16 +95,20 @@ func (n *nemesis) kafka(x, kind int) {
 	where := fmt.Sprintf("%s[%d]", name, at)
 	lose := int64(x / 11 % 8)
 	switch {
-	case kind < 89: // a clean election: a new leader with the whole log
+	case kind < 81 || !w.plan.kafkaLoses: // a clean election: a new leader with the whole log
 		if n.strike("election", "%s", where) {
 			p.elect(p.end)
 		}
-	case kind < 93:
+	case kind < 88:
 		if cut := max(p.start, p.end-lose); n.strike("history cut", "%s from %d to %d", where, p.end, cut) {
 			excuse(t, at, p.elect(cut), "history cut")
 		}
-	case kind < 97:
-		if start := min(p.end, p.start+2*lose); n.strike("retention", "%s starts at %d", where, start) {
+	case kind < 95:
+		start := min(p.end, p.start+2*lose)
+		if x%2 == 0 {
+			start = max(p.start, p.end-lose/2) // ahead of the readers
+		}
+		if n.strike("retention", "%s starts at %d", where, start) {
 			excuse(t, at, p.expire(start), "retention")
 		}
 	default:

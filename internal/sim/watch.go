@@ -165,6 +165,11 @@ func (v *watch) append(l *logWatch, a *shardlog.Append) error {
 		}
 	}
 	for _, p := range a.Progress {
+		for other, open := range l.open {
+			if other != p.Source && len(open) > 0 {
+				return fmt.Errorf("reading goes on in %s, with %d open offsets in %s that nobody gave up", p.Source, len(open), other)
+			}
+		}
 		if err := l.progress(&p); err != nil {
 			return fmt.Errorf("%s: %w", p.Source, err)
 		}
@@ -172,8 +177,12 @@ func (v *watch) append(l *logWatch, a *shardlog.Append) error {
 	return nil
 }
 
-// progress: every offset is closed once.
+// progress: every offset is closed once, and holds a record: there is nothing else in the
+// shard topic, so what is taken for control offsets are records that Kafka lost.
 func (l *logWatch) progress(p *shardlog.Progress) error {
+	if p.Control != 0 {
+		return fmt.Errorf("%d offsets in [%d,%d) are stepped over as control", p.Control, p.From, p.Next)
+	}
 	if next, ok := l.next[p.Source]; ok && p.From != next {
 		return fmt.Errorf("progress from %d, committed is %d", p.From, next)
 	}
