@@ -44,6 +44,15 @@ type Batch struct {
 	Err error
 }
 
+// wentBack is an error if the records of a poll lie before the position that was asked for:
+// the client has moved it by itself, since the history was cut, and has not said so yet.
+func wentBack(p *kgo.FetchPartition, asked Position) error {
+	if len(p.Records) == 0 || p.Records[0].Offset >= asked.Offset {
+		return nil
+	}
+	return kerr.OffsetOutOfRange // what is wrong, the brokers are asked
+}
+
 func newBatch(src event.Source, topic string, p *kgo.FetchPartition) Batch {
 	return Batch{
 		Topic:         topic,

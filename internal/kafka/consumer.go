@@ -277,6 +277,9 @@ func (m *Consumer) take(ctx context.Context, t *kgo.FetchTopic, p *kgo.FetchPart
 	if id := event.TopicID(t.TopicID); err == nil && id != (event.TopicID{}) && id != info.ID {
 		err = &TopicGoneError{Topic: t.Topic, ID: info.ID, Recreated: id}
 	}
+	if err == nil {
+		err = wentBack(p, s.next)
+	}
 	if err != nil {
 		if err = m.c.explain(ctx, info, p.Partition, s.next, err); err == nil {
 			return Batch{}, false // the client tries again
