@@ -222,17 +222,24 @@ func (o *operator) acceptIntake() {
 				continue
 			}
 			t := o.w.broker.topics[h.Topic]
-			part := t.parts[h.Partition]
-			// What can't be told apart is read again from the start: repeats are removed.
-			to := part.start
-			var cut *kafka.HistoryCutError
-			if errors.As(err, &cut) && cut.EpochEnd >= 0 && t.id == s.topics[h.Topic] {
-				to = max(part.start, cut.EpochEnd)
-			}
+			to := o.groupOffset(t, h.TopicPartition, err)
 			o.w.Note("operator sets the group to %d on %s[%d]", to, h.Topic, h.Partition)
 			o.w.broker.group.committed[h.TopicPartition] = committed{kafka.Position{Offset: to, LeaderEpoch: -1}, t.id}
 			s.revoke([]kafka.TopicPartition{h.TopicPartition}, true)
 			o.w.broker.group.rebalance()
 		}
 	}
+}
+
+// groupOffset is where an operator has a stopped partition go on: where its history was cut,
+// but not behind what the group has committed of it, since what was read beyond that may not
+// have been forwarded. What can't be told apart is read again from the start.
+func (o *operator) groupOffset(t *topic, tp kafka.TopicPartition, err error) int64 {
+	part := t.parts[tp.Partition]
+	c, ok := o.w.broker.group.committed[tp]
+	var cut *kafka.HistoryCutError
+	if !ok || c.topic != t.id || !errors.As(err, &cut) || cut.EpochEnd < 0 {
+		return part.start
+	}
+	return max(part.start, min(cut.EpochEnd, c.Offset))
 }
