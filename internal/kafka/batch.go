@@ -74,12 +74,12 @@ func (b *Batch) nextPosition() Position {
 // noticed a cut history says so, moves its position by itself, and one poll may bring records
 // from there before the error.
 func each(fetches kgo.Fetches, f func(*kgo.FetchTopic, *kgo.FetchPartition)) {
-	for _, errors := range []bool{true, false} {
+	for _, failed := range []bool{true, false} {
 		for i := range fetches {
 			for j := range fetches[i].Topics {
 				t := &fetches[i].Topics[j]
 				for k := range t.Partitions {
-					if p := &t.Partitions[k]; (p.Err != nil) == errors {
+					if p := &t.Partitions[k]; (p.Err != nil) == failed {
 						f(t, p)
 					}
 				}

@@ -11,8 +11,6 @@ import (
 
 	"github.com/togodb/togo/internal/event"
 	"github.com/togodb/togo/internal/fragment"
-	"github.com/togodb/togo/internal/idseg"
-	"github.com/togodb/togo/internal/objstore"
 	"github.com/togodb/togo/internal/shardlog"
 )
 
@@ -226,22 +224,15 @@ func (f *flow) encodeAfter(e Encode, d time.Duration) {
 func (f *flow) upload(e Encode) Encoded {
 	in := Encoded{Gen: e.Gen, Flight: e.Flight}
 	for _, p := range e.Files {
-		file := EncodedFile{Rows: int64(len(p.Input.Rows)), Bytes: 1, Sum: objstore.Sum([]byte(p.Key)), Min: 1<<63 - 1, Max: -1 << 63}
 		kept := p
 		kept.Input.Rows = nil
 		for _, r := range p.Input.Rows {
-			file.Min, file.Max = min(file.Min, r.Timestamp), max(file.Max, r.Timestamp)
 			kept.Input.Rows = append(kept.Input.Rows, fragment.Row{IngestedAt: r.IngestedAt})
 		}
 		f.world.files[p.Key] = kept
-		in.Files = append(in.Files, file)
+		in.Files = append(in.Files, fileOf(p))
 	}
-	if e.IDs != nil {
-		body, buckets, err := idseg.Encode(e.IDs.Entries, idseg.DefaultConfig())
-		f.must(err)
-		f.must(f.store.PutIfAbsent(context.Background(), e.IDs.Key, body))
-		in.IDs = &EncodedIDs{Bytes: int64(len(body)), Sum: objstore.Sum(body), Buckets: buckets}
-	}
+	in.IDs = f.encodeIDs(e.IDs)
 	return in
 }
 

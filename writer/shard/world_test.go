@@ -340,19 +340,29 @@ func (w *world) encode(e Encode) Encoded {
 			f.Input.Rows[i].Payload, f.Input.Rows[i].ID = slices.Clone(r.Payload), slices.Clone(r.ID)
 		}
 		w.files[f.Key] = f
-		file := EncodedFile{Rows: int64(len(f.Input.Rows)), Bytes: 1, Sum: objstore.Sum([]byte(f.Key)), Min: 1<<63 - 1, Max: -1 << 63}
-		for _, r := range f.Input.Rows {
-			file.Min, file.Max = min(file.Min, r.Timestamp), max(file.Max, r.Timestamp)
-		}
-		in.Files = append(in.Files, file)
+		in.Files = append(in.Files, fileOf(f))
 	}
-	if e.IDs != nil {
-		body, buckets, err := idseg.Encode(e.IDs.Entries, idseg.DefaultConfig())
-		w.must(err)
-		w.must(w.store.PutIfAbsent(context.Background(), e.IDs.Key, body))
-		in.IDs = &EncodedIDs{Bytes: int64(len(body)), Sum: objstore.Sum(body), Buckets: buckets}
-	}
+	in.IDs = w.encodeIDs(e.IDs)
 	return in
+}
+
+// fileOf is what an uploaded fragment is said to be.
+func fileOf(p FilePlan) EncodedFile {
+	file := EncodedFile{Rows: int64(len(p.Input.Rows)), Bytes: 1, Sum: objstore.Sum([]byte(p.Key)), Min: 1<<63 - 1, Max: -1 << 63}
+	for _, r := range p.Input.Rows {
+		file.Min, file.Max = min(file.Min, r.Timestamp), max(file.Max, r.Timestamp)
+	}
+	return file
+}
+
+func (w *world) encodeIDs(p *IDPlan) *EncodedIDs {
+	if p == nil {
+		return nil
+	}
+	body, buckets, err := idseg.Encode(p.Entries, idseg.DefaultConfig())
+	w.must(err)
+	w.must(w.store.PutIfAbsent(context.Background(), p.Key, body))
+	return &EncodedIDs{Bytes: int64(len(body)), Sum: objstore.Sum(body), Buckets: buckets}
 }
 
 func (w *world) logf(wr *writer, format string, args ...any) {
