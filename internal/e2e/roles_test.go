@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"net/http"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -174,7 +173,7 @@ func post(ctx context.Context, url string, count int, over time.Duration) error 
 			body.Write(append(payload, '\n'))
 		}
 		for {
-			err := postOnce(ctx, url, body.Bytes())
+			err := feed.Post(ctx, url, httpTenant, body.Bytes())
 			if err == nil {
 				break
 			}
@@ -184,23 +183,6 @@ func post(ctx context.Context, url string, count int, over time.Duration) error 
 			case <-time.After(100 * time.Millisecond):
 			}
 		}
-	}
-	return nil
-}
-
-func postOnce(ctx context.Context, url string, body []byte) error {
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, url, bytes.NewReader(body))
-	if err != nil {
-		return err
-	}
-	req.Header.Set(feed.TenantHeader, httpTenant)
-	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		return err
-	}
-	defer resp.Body.Close()
-	if resp.StatusCode != http.StatusOK {
-		return fmt.Errorf("status %s", resp.Status)
 	}
 	return nil
 }

@@ -106,20 +106,7 @@ func (r *run) request(ctx context.Context, first int) error {
 func post(ctx context.Context, addr, tenant string, body []byte) error {
 	ctx, cancel := context.WithTimeout(ctx, requestPatience)
 	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+addr+"/v1/ingest", bytes.NewReader(body))
-	if err != nil {
-		return err
-	}
-	req.Header.Set(feed.TenantHeader, tenant)
-	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		return err
-	}
-	defer resp.Body.Close()
-	if resp.StatusCode != http.StatusOK {
-		return fmt.Errorf("status %s", resp.Status)
-	}
-	return nil
+	return feed.Post(ctx, "http://"+addr+"/v1/ingest", tenant, body)
 }
 
 // awaitReady waits until the process says that it does its work.
