@@ -1,8 +1,9 @@
 package sim
 
 import (
-	"github.com/togodb/togo/internal/sim/loop"
 	"time"
+
+	"github.com/togodb/togo/internal/sim/loop"
 )
 
 // CrashMode says what happens at the k-th call.
@@ -21,7 +22,7 @@ var CrashModes = []CrashMode{CrashBefore, CrashAfter, AnswerLost, LandsLate}
 
 // Crash is one place where a run goes wrong.
 type Crash struct {
-	K    int // the call, from 1
+	K    int // the call, from 1; 0: none
 	Mode CrashMode
 }
 
@@ -31,8 +32,8 @@ const lateBy = 45 * time.Second
 
 // crash counts the call, and says whether its process dies now. do is what is to be done.
 func (w *world) crash(c *Crash, p *loop.Process, of, what string, write bool, f *fate, do func() error) bool {
-	w.calls++
-	if w.calls != c.K {
+	w.calls = append(w.calls, write)
+	if len(w.calls) != c.K {
 		return false
 	}
 	w.faults.list = append(w.faults.list, Fault{ID: "crash", At: w.Now(), Kind: string(c.Mode), What: p.Name + " " + of + " " + what})
@@ -49,11 +50,24 @@ func (w *world) crash(c *Crash, p *loop.Process, of, what string, write bool, f 
 	case AnswerLost:
 		f.after, f.err = timeout, errTimeout
 	case LandsLate:
-		if write {
-			f.before, f.after, f.err = lateBy, timeout-lateBy, errTimeout
-		}
+		f.before, f.after, f.err = lateBy, timeout-lateBy, errTimeout
 	}
 	return false
+}
+
+// CrashPoints are all the ways in which the calls of the standard scenario can go wrong;
+// only a write can land late. The Result is that of the scenario without any.
+func CrashPoints() ([]Crash, Result) {
+	res := Run(CrashPlan(Crash{}))
+	var points []Crash
+	for i, write := range res.Calls {
+		for _, mode := range CrashModes {
+			if write || mode != LandsLate {
+				points = append(points, Crash{K: i + 1, Mode: mode})
+			}
+		}
+	}
+	return points, res
 }
 
 // recover starts what died, whatever it is.
@@ -70,8 +84,8 @@ func (w *world) recover(p *loop.Process) {
 
 // CrashPlan makes a run the standard scenario: no faults of its own, and all that can
 // be told apart is in it.
-func CrashPlan(k int, mode CrashMode) Options {
-	return Options{Seed: 1, Crash: &Crash{K: k, Mode: mode}, plan: func(p *plan) {
+func CrashPlan(c Crash) Options {
+	return Options{Seed: 1, Crash: &c, plan: func(p *plan) {
 		p.shards, p.maxShards, p.routers, p.writers, p.overlapping = 2, 3, 1, 1, true
 		p.intakeParts, p.intakes, p.tenants = 1, []string{"intake"}, []string{"a", "b"}
 		p.events, p.eventEvery, p.quietPoints = 40, 500*time.Millisecond, 0

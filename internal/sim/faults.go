@@ -1,11 +1,14 @@
 package sim
 
 import (
+	"errors"
 	"fmt"
-	"github.com/togodb/togo/internal/sim/loop"
 	"math"
 	"math/rand/v2"
 	"time"
+
+	"github.com/togodb/togo/internal/objstore"
+	"github.com/togodb/togo/internal/sim/loop"
 )
 
 // Fault is one thing that went wrong in a run.
@@ -86,14 +89,14 @@ const (
 func (f *faults) fate(p *loop.Process, of, what string, write bool, refusals []error) fate {
 	w := f.w
 	out := fate{before: delay(w.delays, fastest, slowest), after: delay(w.delays, fastest, slowest), done: true}
-	if (w.Now() < f.down[of] || w.Now() < f.down[p.Name+"/"+of]) && !f.calm {
-		out.done, out.err = false, refusals[0]
-		return out
-	}
 	s := f.stream(p.Name + "/" + of)
 	s.n++
 	r := s.r
 	x, kind, d, pick := r.Float64(), r.IntN(10), delay(r, time.Second, latest), r.IntN(len(refusals))
+	if (w.Now() < f.down[of] || w.Now() < f.down[p.Name+"/"+of]) && !f.calm {
+		out.done, out.err = false, refusals[0]
+		return out
+	}
 	if x >= f.rate {
 		return out
 	}
@@ -149,9 +152,29 @@ func (w *world) call(p *loop.Process, of, what string, write bool, refusals []er
 	p.After(max(f.before+f.after, 0), t.Resume)
 	t.Park()
 	if f.err != nil {
-		return f.err
+		err = f.err
 	}
+	w.answers[class(err)]++
 	return err
+}
+
+// class names an answer as a store's own protocol does.
+func class(err error) string {
+	for _, c := range []struct {
+		err  error
+		name string
+	}{
+		{objstore.ErrExists, "412"}, {objstore.ErrConflict, "409"}, {objstore.ErrUnavailable, "503"}, {objstore.ErrNotFound, "404"},
+		{errInner, "500"}, {errTimeout, "time-out"}, {errReset, "reset"}, {errBroker, "no broker"},
+	} {
+		if errors.Is(err, c.err) {
+			return c.name
+		}
+	}
+	if err != nil {
+		return "refused"
+	}
+	return "ok"
 }
 
 // short is an error as it stands in the history.

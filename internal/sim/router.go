@@ -145,15 +145,7 @@ func (r *routerProcess) session() {
 }
 
 // every runs f in the session again and again, with a random time between lo and hi.
-func (s *routing) every(lo, hi time.Duration, f func()) {
-	s.p.After(delay(s.w.delays, lo, hi), func() {
-		if s.over {
-			return
-		}
-		f()
-		s.every(lo, hi, f)
-	})
-}
+func (s *routing) every(lo, hi time.Duration, f func()) { s.w.every(s.p, lo, hi, &s.over, f) }
 
 // end ends the session: what is not committed is read again by the next one.
 func (s *routing) end(why error) {

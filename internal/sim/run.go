@@ -40,8 +40,9 @@ type Result struct {
 	Faults  []Fault
 	Hash    uint64 // of everything that happened
 	Steps   int64
-	Calls   int
-	Took    time.Duration // simulated
+	Calls   []bool         // of a run with a Crash, in their order: whether the call writes
+	Took    time.Duration  // simulated
+	Answers map[string]int // to the calls of store and Kafka, by class: ok, 404, 409, 412, 500, 503, ...
 	Tally   Tally
 }
 
@@ -57,7 +58,7 @@ func Run(opt Options) (res Result) {
 			w.fail("panic: %v\n%s", r, debug.Stack())
 		}
 		w.tally.Sent = len(w.ledger.sent)
-		res = Result{Seed: opt.Seed, Failure: w.failure, Faults: w.faults.list, Hash: w.Hash(), Steps: w.Steps(), Calls: w.calls, Took: w.Now(), Tally: w.tally}
+		res = Result{Seed: opt.Seed, Failure: w.failure, Faults: w.faults.list, Hash: w.Hash(), Steps: w.Steps(), Calls: w.calls, Took: w.Now(), Answers: w.answers, Tally: w.tally}
 		w.end()
 	}()
 	w.populate()

@@ -19,7 +19,7 @@ var (
 func TestSeeds(t *testing.T) {
 	var mu sync.Mutex
 	var sum Tally
-	kinds := map[string]int{}
+	kinds, answers := map[string]int{}, map[string]int{}
 	var next atomic.Uint64
 	var wg sync.WaitGroup
 	for range runtime.GOMAXPROCS(0) {
@@ -34,6 +34,9 @@ func TestSeeds(t *testing.T) {
 				for _, f := range res.Faults {
 					kinds[f.Kind]++
 				}
+				for class, n := range res.Answers {
+					answers[class] += n
+				}
 				mu.Unlock()
 			}
 		})
@@ -47,6 +50,11 @@ func TestSeeds(t *testing.T) {
 		"release", "rebalance", "election", "history cut", "retention", "recreated"} {
 		if kinds[kind] == 0 {
 			t.Errorf("the seeds had no fault of the kind %q", kind)
+		}
+	}
+	for _, class := range []string{"404", "409", "412", "500", "503", "time-out", "reset", "no broker"} {
+		if answers[class] == 0 {
+			t.Errorf("no call was answered with %s", class)
 		}
 	}
 	if sum.Stored == 0 || sum.Duplicates == 0 || sum.Conflicts == 0 || sum.Dead == 0 {
@@ -136,22 +144,21 @@ func TestShrink(t *testing.T) {
 	}
 }
 
-// TestCrashes takes every 20th call of the standard scenario; `make crash` takes all.
+// TestCrashes takes every 77th point of the standard scenario; `make crash` takes all.
 func TestCrashes(t *testing.T) {
-	calls := Run(CrashPlan(0, "")).Calls
-	if calls < 200 {
-		t.Fatalf("the standard scenario has only %d calls", calls)
+	points, res := CrashPoints()
+	if res.Failure != "" || len(points) < 2000 {
+		t.Fatalf("the standard scenario has %d points: %s", len(points), res.Failure)
 	}
-	struck := 0
-	for k := 1; k <= calls; k += 20 {
-		mode := CrashModes[k/20%len(CrashModes)]
-		res := Run(CrashPlan(k, mode))
-		if res.Failure != "" {
-			t.Fatalf("%s at call %d: %s", mode, k, res.Failure)
+	modes := map[CrashMode]int{}
+	for i := 0; i < len(points); i += 77 { // prime to the number of modes
+		res := Run(CrashPlan(points[i]))
+		if res.Failure != "" || len(res.Faults) != 1 {
+			t.Fatalf("%s at call %d (%v): %s", points[i].Mode, points[i].K, res.Faults, res.Failure)
 		}
-		struck += len(res.Faults)
+		modes[points[i].Mode]++
 	}
-	if struck < calls/20 {
-		t.Errorf("only %d of %d calls went wrong", struck, calls/20)
+	if len(modes) != len(CrashModes) {
+		t.Errorf("not every way to go wrong was tried: %v", modes)
 	}
 }

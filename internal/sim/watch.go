@@ -23,21 +23,29 @@ type watch struct {
 	logs  map[event.ShardID]*logWatch
 	named map[string]bool // objects that some record refers to
 	table *placements.Table
-	tail  string // nonce of the newest placement record
-	bytes []byte // of it
+	tail  tail // of the placement chain
+}
+
+// tail is the newest record of a chain, to which the next must be linked.
+type tail struct {
+	nonce  string
+	stored []byte
+}
+
+func (t *tail) isPrev(nonce, sum string) bool {
+	return nonce == t.nonce && sum == objstore.Sum(t.stored)
 }
 
 // logWatch is one shard's log as it must be.
 type logWatch struct {
-	state  *shardlog.State // by the code's own fold
-	head   chain.Position
-	nonce  string
-	stored []byte
-	epoch  shardlog.Epoch
-	owned  bool
-	seq    uint64
-	next   map[shardlog.Source]int64
-	open   map[shardlog.Source]map[int64]bool
+	state *shardlog.State // by the code's own fold
+	head  chain.Position
+	tail
+	epoch shardlog.Epoch
+	owned bool
+	seq   uint64
+	next  map[shardlog.Source]int64
+	open  map[shardlog.Source]map[int64]bool
 }
 
 func newWatch(w *world) *watch {
@@ -103,7 +111,7 @@ func (v *watch) appended(l *logWatch, name string, body []byte) error {
 		return err
 	case p != l.head+1 || r.Position != p:
 		return fmt.Errorf("record %d behind %d", p, l.head)
-	case l.head > 0 && (r.Prev == nil || r.Prev.Nonce != l.nonce || r.Prev.Sum != objstore.Sum(l.stored)):
+	case l.head > 0 && (r.Prev == nil || !l.isPrev(r.Prev.Nonce, r.Prev.Sum)):
 		return errors.New("the record is not linked to its predecessor")
 	}
 	switch r.Kind {
@@ -128,7 +136,7 @@ func (v *watch) appended(l *logWatch, name string, body []byte) error {
 	if err := l.state.Apply(r, body); err != nil {
 		return fmt.Errorf("the fold refuses the record: %w", err)
 	}
-	l.head, l.nonce, l.stored = p, r.Nonce, body
+	l.head, l.tail = p, tail{r.Nonce, body}
 	return nil
 }
 
@@ -243,7 +251,7 @@ func (v *watch) placed(name string, body []byte) error {
 		return err
 	case r.Version != v.table.Version()+1 || r.Version.Position() != p:
 		return fmt.Errorf("placement version %d behind %d", p, v.table.Version())
-	case r.Version > 1 && (r.Prev == nil || r.Prev.Nonce != v.tail || r.Prev.Sum != objstore.Sum(v.bytes)):
+	case r.Version > 1 && (r.Prev == nil || !v.tail.isPrev(r.Prev.Nonce, r.Prev.Sum)):
 		return errors.New("the placement record is not linked to its predecessor")
 	}
 	next, err := v.table.Apply(r, body)
@@ -256,7 +264,7 @@ func (v *watch) placed(name string, body []byte) error {
 	if err := v.unmoved(next); err != nil {
 		return err
 	}
-	v.table, v.tail, v.bytes = next, r.Nonce, body
+	v.table, v.tail = next, tail{r.Nonce, body}
 	return nil
 }
 

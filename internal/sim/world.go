@@ -48,7 +48,8 @@ type world struct {
 	writers  []*writerProcess
 	operator *operator
 
-	calls   int // of the store and of Kafka, for a crash at the k-th
+	calls   []bool         // of the store and of Kafka, for a crash at the k-th: whether it writes
+	answers map[string]int // to calls, by class
 	tally   Tally
 	failure string
 }
@@ -121,7 +122,7 @@ func drawPlan(r *rand.Rand) plan {
 }
 
 func newWorld(opt Options) *world {
-	w := &world{Loop: loop.New(opt.Trace), opt: opt}
+	w := &world{Loop: loop.New(opt.Trace), opt: opt, answers: map[string]int{}}
 	w.delays, w.nonces, w.jitters = w.random("delays"), w.random("nonces"), w.random("jitters")
 	w.plan = drawPlan(w.random("plan"))
 	if opt.plan != nil {
@@ -217,6 +218,17 @@ func (w *world) backoff(p *loop.Process) chain.Backoff {
 		Jitter: w.jitters.Float64,
 		Sleep:  func(_ context.Context, d time.Duration) error { w.Sleep(d); return nil },
 	}
+}
+
+// every has a process do f again and again, with a random time between lo and hi, until over.
+func (w *world) every(p *loop.Process, lo, hi time.Duration, over *bool, f func()) {
+	p.After(delay(w.delays, lo, hi), func() {
+		if *over {
+			return
+		}
+		f()
+		w.every(p, lo, hi, over, f)
+	})
 }
 
 // fail ends the run: a promise was broken.

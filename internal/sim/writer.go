@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/togodb/togo/internal/event"
@@ -42,7 +43,6 @@ type runner struct {
 type session struct {
 	*runner
 	core     *shard.Core
-	epoch    shardlog.Epoch
 	load     int          // counts the loads: what belongs to an earlier one is void
 	work     []*loop.Task // of this load
 	stopped  *shard.Stop
@@ -156,7 +156,7 @@ func (r *runner) mayReclaim(attempt int) {
 }
 
 func newSession(r *runner, state *shardlog.State, epoch shardlog.Epoch, nonce string) *session {
-	s := &session{runner: r, epoch: epoch}
+	s := &session{runner: r}
 	s.core = shard.New(shard.Params{
 		Shard: r.shard, Owner: r.p.Name, Epoch: epoch, Nonce: nonce, Hasher: r.w.hasher,
 		DataBucketSeconds: r.w.meta.DataBucketSeconds, IDBucketSeconds: r.w.meta.IDBucketSeconds,
@@ -184,15 +184,7 @@ func (s *session) run() shard.StopReason {
 	return s.stopped.Reason
 }
 
-func (s *session) every(lo, hi time.Duration, f func()) {
-	s.p.After(delay(s.w.delays, lo, hi), func() {
-		if s.over {
-			return
-		}
-		f()
-		s.every(lo, hi, f)
-	})
-}
+func (s *session) every(lo, hi time.Duration, f func()) { s.w.every(s.p, lo, hi, &s.over, f) }
 
 // hear tells the core which incarnation of the topic there is.
 func (s *session) hear() {
@@ -246,7 +238,10 @@ func (s *session) endWork() {
 	}
 }
 
-func (s *session) spawn(name string, f func()) { s.work = append(s.work, s.p.Spawn(name, f)) }
+func (s *session) spawn(name string, f func()) {
+	s.work = slices.DeleteFunc(s.work, (*loop.Task).Done)
+	s.work = append(s.work, s.p.Spawn(name, f))
+}
 
 // reload ends all work and reads the log anew.
 func (s *session) reload(why string) {
@@ -307,7 +302,7 @@ func (s *session) stop(st shard.Stop) {
 
 // watchLoss looks for the record by which an operator accepts a loss.
 func (s *session) watchLoss() {
-	if s.stopped == nil || s.stopped.Reason != shard.Lost || len(s.work) > 0 {
+	if s.stopped == nil || s.stopped.Reason != shard.Lost || slices.ContainsFunc(s.work, func(t *loop.Task) bool { return !t.Done() }) {
 		return
 	}
 	position := s.core.Status(s.w.timeOf(s.p)).Position
@@ -322,7 +317,6 @@ func (s *session) watchLoss() {
 				}
 			})
 		}
-		s.work = nil
 	})
 }
 

@@ -199,6 +199,9 @@ type Task struct {
 	done  bool
 }
 
+// Done says whether the task has ended.
+func (t *Task) Done() bool { return t.done }
+
 // Of is the process whose task it is.
 func (t *Task) Of() *Process { return t.p }
 
