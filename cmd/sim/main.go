@@ -153,6 +153,11 @@ func crashEverywhere(jobs int) bool {
 		failed++
 		fmt.Printf("FAIL %s at call %d (%v): %s\n", points[i].Mode, points[i].K, res.Faults, res.Failure)
 	})
+	by := map[string]int{}
+	for _, c := range res.Calls {
+		by[c.By]++
+	}
+	fmt.Printf("calls by process: %v\n", by)
 	fmt.Printf("%d calls of store and Kafka, each gone wrong in every way it can, in %s\n", len(res.Calls), time.Since(begin).Round(time.Second))
 	fmt.Printf("RESULT points=%d failed=%d\n", len(points), failed)
 	return failed == 0

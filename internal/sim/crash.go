@@ -26,13 +26,19 @@ type Crash struct {
 	Mode CrashMode
 }
 
+// Call is one call of the store or of Kafka.
+type Call struct {
+	By     string // the process
+	Writes bool
+}
+
 // lateBy is how much later the write of LandsLate is done: after retries, and
 // after another process has taken over.
 const lateBy = 45 * time.Second
 
 // crash counts the call, and says whether its process dies now. do is what is to be done.
 func (w *world) crash(c *Crash, p *loop.Process, of, what string, write bool, f *fate, do func() error) bool {
-	w.calls = append(w.calls, write)
+	w.calls = append(w.calls, Call{By: p.Name, Writes: write})
 	if len(w.calls) != c.K {
 		return false
 	}
@@ -60,9 +66,9 @@ func (w *world) crash(c *Crash, p *loop.Process, of, what string, write bool, f 
 func CrashPoints() ([]Crash, Result) {
 	res := Run(CrashPlan(Crash{}))
 	var points []Crash
-	for i, write := range res.Calls {
+	for i, call := range res.Calls {
 		for _, mode := range CrashModes {
-			if write || mode != LandsLate {
+			if call.Writes || mode != LandsLate {
 				points = append(points, Crash{K: i + 1, Mode: mode})
 			}
 		}

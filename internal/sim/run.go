@@ -40,7 +40,7 @@ type Result struct {
 	Faults  []Fault
 	Hash    uint64 // of everything that happened
 	Steps   int64
-	Calls   []bool         // of a run with a Crash, in their order: whether the call writes
+	Calls   []Call         // of a run with a Crash, in their order
 	Took    time.Duration  // simulated
 	Answers map[string]int // to the calls of store and Kafka, by class: ok, 404, 409, 412, 500, 503, ...
 	Tally   Tally

@@ -48,7 +48,7 @@ type world struct {
 	writers  []*writerProcess
 	operator *operator
 
-	calls   []bool         // of the store and of Kafka, for a crash at the k-th: whether it writes
+	calls   []Call         // of the store and of Kafka, for a crash at the k-th
 	answers map[string]int // to calls, by class
 	tally   Tally
 	failure string
