@@ -230,6 +230,9 @@ func checkObject(key, sum string, bytes int64) error {
 // maxSecond is past the last second of an int64 of nanoseconds.
 const maxSecond = int64(9_223_372_037)
 
+// maxKeySpan bounds the text of KeyMin and KeyMax: each commit and each state carries it.
+const maxKeySpan = 4 << 10
+
 func checkFragment(f *Fragment) error {
 	if err := cmp.Or(checkObject(f.Key, f.Sum, f.Bytes), checkTable(f.Table), checkTenant(f.Tenant)); err != nil {
 		return err
@@ -243,6 +246,10 @@ func checkFragment(f *Fragment) error {
 		return refuse("fragment %q of appends %d to %d", f.Key, f.SeqMin, f.SeqMax)
 	case f.Bucket < -maxSecond || f.Bucket > floorSecond(f.Min):
 		return refuse("fragment %q of bucket %d holds %s", f.Key, f.Bucket, f.Min)
+	case f.Level < 0 || f.Level > MaxLevel:
+		return refuse("fragment %q of level %d", f.Key, f.Level)
+	case len(f.KeyMin) > maxKeySpan || len(f.KeyMax) > maxKeySpan:
+		return refuse("fragment %q with sort keys of %d and %d bytes", f.Key, len(f.KeyMin), len(f.KeyMax))
 	}
 	return nil
 }

@@ -129,6 +129,9 @@ func (s *State) checkAdded(a *Append) error {
 		if f.SeqMin != a.Seq || f.SeqMax != a.Seq {
 			return refuse("fragment %q of appends %d to %d in append %d", f.Key, f.SeqMin, f.SeqMax, a.Seq)
 		}
+		if f.Level != 0 {
+			return refuse("fragment %q of level %d in an append", f.Key, f.Level)
+		}
 		// Letters may come late: below their floor they go with the next expire.
 		if floor, _ := s.Floor(f.Tenant, f.Table); f.Table == TableEvents && f.Min < floor {
 			return refuse("fragment %q from %s lies below the floor of %q, %s", f.Key, f.Min, f.Tenant, floor)

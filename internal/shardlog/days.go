@@ -104,6 +104,7 @@ func (s *State) fragmentEntry(f Fragment, made *run) *entry {
 	e := &entry{fragment: &f, ranges: packRanges(f.Ranges), run: made}
 	f.Ranges = nil
 	f.Tenant = event.TenantID(s.intern(string(f.Tenant)))
+	f.SortKey, f.KeyMin, f.KeyMax = s.intern(f.SortKey), s.intern(f.KeyMin), s.intern(f.KeyMax)
 	if f.Table == TableEvents {
 		f.Table = TableEvents // the constant's memory
 	} else {

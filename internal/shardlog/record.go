@@ -88,7 +88,19 @@ type Fragment struct {
 	SeqMin uint64          `json:"seq_min"`
 	SeqMax uint64          `json:"seq_max"`
 	Ranges []ColumnRange   `json:"ranges,omitempty"` // of the sort key's columns
+	// Level is how often its rows were merged for narrower ranges; 0 as a writer writes it.
+	Level int `json:"level,omitempty"`
+	// SortKey is the file's own, comma-joined; empty stands for fragment.DefaultSortKey.
+	SortKey string `json:"sort_key,omitempty"`
+	// KeyMin and KeyMax bound the sort key's leading values (fragment.File says how): of two
+	// fragments with KeyMax below KeyMin the sort keys do not overlap. They guide the
+	// choice of merges and decide nothing.
+	KeyMin string `json:"key_min,omitempty"`
+	KeyMax string `json:"key_max,omitempty"`
 }
+
+// MaxLevel bounds Fragment.Level.
+const MaxLevel = 7
 
 // ColumnRange bounds a column's values within a fragment, as text (see
 // fragment.ColumnRange for the rule of truncation).

@@ -2,7 +2,6 @@ package shard
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -237,7 +236,7 @@ func (c *Core) launch() bool {
 	clear(c.buffers[len(rest):])
 	c.buffers = rest
 	if len(ids) > 0 {
-		f.ids = &IDPlan{Key: fmt.Sprintf("ids/%s/%d-%s-%d.ids", c.p.Shard, c.p.Epoch, c.p.Nonce, c.upload()), Entries: ids}
+		f.ids = &IDPlan{Key: c.upload().SegmentKey(), Entries: ids}
 	}
 	f.lowWater = c.uploads
 	f.intake = intake.ToIntake()
@@ -294,21 +293,20 @@ func (c *Core) board(f *flight, b *buffer, intake *shardlog.IntakeSet) {
 }
 
 func (c *Core) filePlan(f *flight, tenant event.TenantID, s slot, rows []fragment.Row) FilePlan {
-	folder, kind := "data", fragment.Events
+	kind := fragment.Events
 	if s.table == shardlog.TableDeadLetters {
-		folder, kind = "letters", fragment.DeadLetters
+		kind = fragment.DeadLetters
 	}
 	return FilePlan{
-		Key: fmt.Sprintf("%s/%s/%s/%s-%d-%s-%d.parquet", folder, tenant, time.Unix(s.bucket, 0).UTC().Format("2006-01-02T15"),
-			c.p.Shard, c.p.Epoch, c.p.Nonce, c.upload()),
+		Key:   c.upload().FragmentKey(s.table, tenant, s.bucket),
 		Table: s.table,
 		Input: fragment.Input{Tenant: tenant, Kind: kind, Bucket: s.bucket, Seq: f.seq, Rows: rows},
 	}
 }
 
-// upload gives out the next upload number.
-func (c *Core) upload() uint64 {
+// upload gives out the next upload of this claim.
+func (c *Core) upload() shardlog.Creator {
 	n := c.uploads
 	c.uploads++
-	return n
+	return shardlog.Creator{Shard: c.p.Shard, Epoch: c.p.Epoch, Nonce: c.p.Nonce, Number: n}
 }
