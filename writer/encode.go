@@ -7,7 +7,6 @@ import (
 	"github.com/togodb/togo/internal/fragment"
 	"github.com/togodb/togo/internal/idseg"
 	"github.com/togodb/togo/internal/objstore"
-	"github.com/togodb/togo/internal/shardlog"
 	"github.com/togodb/togo/writer/shard"
 )
 
@@ -67,10 +66,7 @@ func (s *session) encodeFile(ctx context.Context, p *shard.FilePlan, out *shard.
 	if s.upload(ctx, p.Key, f.Body) != nil {
 		return
 	}
-	*out = shard.EncodedFile{Rows: f.Rows, Bytes: int64(len(f.Body)), Sum: f.Sum, Min: f.Min, Max: f.Max}
-	for _, r := range f.Ranges {
-		out.Ranges = append(out.Ranges, shardlog.ColumnRange{Column: r.Column, Min: r.Min, Max: r.Max, Nulls: r.Nulls})
-	}
+	*out = shard.EncodedFileOf(f)
 }
 
 // encodeIDs fails only for a bug: an identity that is there twice.

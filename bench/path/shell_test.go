@@ -111,10 +111,7 @@ func (w *shell) encode(ctx context.Context, e shard.Encode) shard.Encoded {
 		f, err := fragment.Encode(ctx, e.Files[i].Input, w.columns)
 		w.must(err)
 		w.must(w.store.Put(ctx, e.Files[i].Key, f.Body))
-		in.Files[i] = shard.EncodedFile{Rows: f.Rows, Bytes: int64(len(f.Body)), Sum: f.Sum, Min: f.Min, Max: f.Max}
-		for _, r := range f.Ranges {
-			in.Files[i].Ranges = append(in.Files[i].Ranges, shardlog.ColumnRange{Column: r.Column, Min: r.Min, Max: r.Max, Nulls: r.Nulls})
-		}
+		in.Files[i] = shard.EncodedFileOf(f)
 	}
 	if e.IDs != nil {
 		body, buckets, err := idseg.Encode(e.IDs.Entries, idseg.DefaultConfig())

@@ -217,12 +217,7 @@ func (b *builder) finish() (*File, error) {
 		{Key: metaBucket, Value: strconv.FormatInt(in.Bucket, 10)},
 		{Key: metaSeq, Value: strconv.FormatUint(in.Seq, 10)},
 		{Key: metaSortKey, Value: strings.Join(key, ",")},
-	}}
-	for _, name := range key {
-		if c := b.sortColumn(name); c != nil {
-			o.SortedBy = append(o.SortedBy, c.Name)
-		}
-	}
+	}, SortedBy: b.sortedBy(key)}
 	body, err := parquetfile.Write(make([]byte, 0, b.payloadBytes/4+16<<10), columns, order, o)
 	if err != nil {
 		return nil, fmt.Errorf("fragment: %w", err)
@@ -232,5 +227,8 @@ func (b *builder) finish() (*File, error) {
 		f.Min, f.Max = min(f.Min, in.Rows[i].Timestamp), max(f.Max, in.Rows[i].Timestamp)
 	}
 	f.Ranges = b.ranges(key)
+	f.SortKey = SortKeyText(key)
+	paths := keyPaths(key, in.KeyColumns)
+	f.KeyMin, f.KeyMax = b.keyText(paths, int(order[0])), b.keyText(paths, int(order[len(order)-1]))
 	return f, nil
 }

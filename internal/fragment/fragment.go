@@ -95,8 +95,13 @@ type Input struct {
 	Seq    uint64
 	Rows   []Row
 	// SortKey lists attribute paths; "timestamp" is the event's time and is added at
-	// the end if it is not named. nil is DefaultSortKey. Nulls sort last.
+	// the end if it is not named. nil is DefaultSortKey. A path sorts by each of its
+	// columns in the order of their field ids, with nulls last; then come the time to the
+	// nanosecond and the order of Rows. Of letters it means nothing.
 	SortKey []string
+	// KeyColumns is how many leading paths of the sort key File.KeyMin and KeyMax have; 0
+	// is all of them. The timestamp never counts.
+	KeyColumns int
 	// BloomColumns lists column names that get a Bloom filter; nil is
 	// DefaultBloomColumns. Names that the file has not are passed over.
 	BloomColumns []string
@@ -118,6 +123,12 @@ type File struct {
 	Min, Max event.Timestamp
 	Ranges   []Range // of the sort key's columns, without timestamp
 	Sum      string  // xxh3-128, hex
+	SortKey  string  // as SortKeyText gives it
+	// KeyMin and KeyMax are the first and the last row's values of the sort key's leading
+	// paths, as text that compares bytewise as rows do (see keyspan.go): two
+	// fragments of one tenant and one sort key whose spans are disjoint have disjoint
+	// keys; where a bound of one equals a bound of the other they may overlap.
+	KeyMin, KeyMax string
 }
 
 // Range bounds the values of a column, as text: numbers in decimal, booleans as

@@ -9,9 +9,8 @@ import (
 	"github.com/togodb/togo/internal/fragment/parquetfile"
 )
 
-// sortKey is the input's sort key, ended by the event's time.
-func sortKey(in *Input) []string {
-	key := in.SortKey
+// fullSortKey is a sort key, nil for DefaultSortKey, ended by the event's time.
+func fullSortKey(key []string) []string {
 	if key == nil {
 		key = DefaultSortKey
 	}
@@ -23,22 +22,43 @@ func sortKey(in *Input) []string {
 	return append(slices.Clone(key), colTimestamp)
 }
 
-// sortColumn is the column that a part of the sort key sorts by: of the path's columns
-// in this file the one that the tenant got first.
-func (b *builder) sortColumn(name string) *parquetfile.Column {
-	if name == colTimestamp {
-		return b.own(colTimestamp)
+// sortKey is the input's sort key. Letters have no attributes, so that all keys order
+// them alike; one name for it keeps them from being taken for sorted otherwise.
+func sortKey(in *Input) []string {
+	if in.Kind == DeadLetters {
+		return fullSortKey(nil)
 	}
-	var first *filledColumn
+	return fullSortKey(in.SortKey)
+}
+
+// ofPath lists the columns of a path in this file by field id, which is
+// the order of b.filled once it is sorted.
+func (b *builder) ofPath(path string) []*filledColumn {
+	var out []*filledColumn
 	for _, f := range b.filled {
-		if f.Path == name && (first == nil || f.known.FieldID < first.known.FieldID) {
-			first = f
+		if f.Path == path {
+			out = append(out, f)
 		}
 	}
-	if first == nil {
-		return nil
+	return out
+}
+
+// sortedBy names the file's columns that its rows are sorted by: for each path of the
+// key all of its columns by field id, each with nulls last, then the time. A
+// column that a file has not is null in all of its rows, so the order of files with
+// different columns is one and the same.
+func (b *builder) sortedBy(key []string) []string {
+	var out []string
+	for _, path := range key[:len(key)-1] {
+		for _, f := range b.ofPath(path) {
+			out = append(out, f.known.Name)
+		}
 	}
-	return first.data
+	out = append(out, colTimestamp)
+	if b.anyNanos {
+		out = append(out, colNanos)
+	}
+	return out
 }
 
 // order is the rows' order by the key, then by time to the nanosecond, then as they came.
@@ -54,9 +74,9 @@ func (b *builder) order(key []string) []int32 {
 		list[i] = sortable{time: int64(b.in.Rows[i].Timestamp), row: int32(i)}
 	}
 	parts := 0
-	for _, name := range key {
-		c := b.sortColumn(name)
-		if name == colTimestamp || c == nil {
+	for _, path := range key[:len(key)-1] {
+		ranks := b.pathRanks(path)
+		if ranks == nil {
 			continue
 		}
 		if parts++; parts > 2 { // make room: ranks of ranks
@@ -71,7 +91,7 @@ func (b *builder) order(key []string) []int32 {
 				list[i].rank = uint64(r)
 			}
 		}
-		for i, r := range c.Ranks(rows, math.MaxUint32) {
+		for i, r := range ranks {
 			list[i].rank = list[i].rank<<32 | uint64(r)
 		}
 	}

@@ -9,7 +9,6 @@ import (
 	"github.com/togodb/togo/internal/idseg"
 	"github.com/togodb/togo/internal/kafka"
 	"github.com/togodb/togo/internal/objstore"
-	"github.com/togodb/togo/internal/shardlog"
 	"github.com/togodb/togo/writer/shard"
 )
 
@@ -120,11 +119,7 @@ func (s *session) encode(e shard.Encode) {
 			}
 		}
 		s.upload(p.Key, f.Body)
-		out := shard.EncodedFile{Rows: f.Rows, Bytes: int64(len(f.Body)), Sum: f.Sum, Min: f.Min, Max: f.Max}
-		for _, r := range f.Ranges {
-			out.Ranges = append(out.Ranges, shardlog.ColumnRange{Column: r.Column, Min: r.Min, Max: r.Max, Nulls: r.Nulls})
-		}
-		in.Files[i] = out
+		in.Files[i] = shard.EncodedFileOf(f)
 	}
 	if e.IDs != nil {
 		body, buckets, err := idseg.Encode(e.IDs.Entries, idseg.DefaultConfig())

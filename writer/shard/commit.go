@@ -40,6 +40,7 @@ func (c *Core) commitFlight(files []EncodedFile, ids *EncodedIDs) {
 			Key: p.Key, Tenant: p.Input.Tenant, Table: p.Table, Bucket: p.Input.Bucket,
 			Rows: e.Rows, Bytes: e.Bytes, Sum: e.Sum, Min: e.Min, Max: e.Max,
 			SeqMin: f.seq, SeqMax: f.seq, Ranges: e.Ranges,
+			SortKey: e.SortKey, KeyMin: e.KeyMin, KeyMax: e.KeyMax,
 		})
 	}
 	if ids != nil {

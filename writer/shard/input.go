@@ -2,6 +2,7 @@ package shard
 
 import (
 	"github.com/togodb/togo/internal/event"
+	"github.com/togodb/togo/internal/fragment"
 	"github.com/togodb/togo/internal/idseg"
 	"github.com/togodb/togo/internal/shardlog"
 	"github.com/togodb/togo/placements"
@@ -93,6 +94,20 @@ type EncodedFile struct {
 	Sum      string
 	Min, Max event.Timestamp
 	Ranges   []shardlog.ColumnRange
+	// As fragment.File has them.
+	SortKey, KeyMin, KeyMax string
+}
+
+// EncodedFileOf is what a commit record says of an encoded fragment.
+func EncodedFileOf(f *fragment.File) EncodedFile {
+	out := EncodedFile{
+		Rows: f.Rows, Bytes: int64(len(f.Body)), Sum: f.Sum, Min: f.Min, Max: f.Max,
+		SortKey: f.SortKey, KeyMin: f.KeyMin, KeyMax: f.KeyMax,
+	}
+	for _, r := range f.Ranges {
+		out.Ranges = append(out.Ranges, shardlog.ColumnRange{Column: r.Column, Min: r.Min, Max: r.Max, Nulls: r.Nulls})
+	}
+	return out
 }
 
 // EncodedIDs is an uploaded id segment.

@@ -254,6 +254,22 @@ func (c *Column) value(k int32) []byte {
 	return c.at(c.views[k])
 }
 
+// At is the value of a row: a number as AppendInt took it, or a byte array's bytes.
+func (c *Column) At(row int) (number int64, text []byte, ok bool) {
+	k := row
+	if len(c.rows) > 0 {
+		if k, ok = slices.BinarySearch(c.rows, int32(row)); !ok {
+			return 0, nil, false
+		}
+	} else if row >= c.n {
+		return 0, nil, false
+	}
+	if c.text() {
+		return 0, c.value(int32(k)), true
+	}
+	return c.nums[k], nil, true
+}
+
 // places fills pos, as long as the file has rows, with the index of each row's value or
 // -1. A column with a value in every row gives nil: a row's value has the row's index.
 func (c *Column) places(pos []int32) []int32 {
