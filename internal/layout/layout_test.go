@@ -23,6 +23,7 @@ var rank = map[string]int{
 	"internal/kafka":    1,
 	"internal/chain":    2,
 	"placements":        3,
+	"internal/tenants":  3,
 	"internal/fragment": 4,
 	"internal/idseg":    4,
 	"internal/shardlog": 5,
