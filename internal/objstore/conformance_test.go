@@ -35,3 +35,10 @@ func TestInstrumentedConforms(t *testing.T) {
 		return objstore.Instrument(objstore.NewMemory(), prometheus.NewRegistry())
 	})
 }
+
+// TestInstrumentedUploadsConform: the uploads of the wrapped store, not collected bodies.
+func TestInstrumentedUploadsConform(t *testing.T) {
+	conformance.Run(t, func(t *testing.T) objstore.Store {
+		return objstore.Instrument(openDir(t), prometheus.NewRegistry())
+	})
+}

@@ -105,6 +105,50 @@ func TestDirUnknownOutcome(t *testing.T) {
 	}
 }
 
+func TestDirUploadThatFails(t *testing.T) {
+	d := openTestDir(t, t.TempDir())
+	begin := func() *dirUpload {
+		u, err := d.CreateUpload(t.Context(), "folder/k")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := u.Write([]byte("x")); err != nil {
+			t.Fatal(err)
+		}
+		return u.(*dirUpload)
+	}
+	nothing := func(what string) {
+		t.Helper()
+		if left, err := os.ReadDir(d.tmp()); err != nil || len(left) > 0 {
+			t.Errorf("%s: left %v, %v", what, left, err)
+		}
+		if _, err := d.Get(t.Context(), "folder/k"); !errors.Is(err, ErrNotFound) {
+			t.Errorf("%s: get: %v", what, err)
+		}
+	}
+	u := begin()
+	u.tmp.file.Close() // as a full disk would, of one piece
+	if _, err := u.Write([]byte("y")); err == nil {
+		t.Error("write to a closed file: no error")
+	}
+	if err := u.Finish(t.Context()); !errors.Is(err, ErrUploadOver) {
+		t.Errorf("finish without a piece: %v", err)
+	}
+	nothing("a piece that failed")
+	u = begin()
+	u.tmp.file.Close()
+	if err := u.Finish(t.Context()); err == nil {
+		t.Error("finish that cannot sync: no error")
+	}
+	nothing("a sync that failed")
+
+	broken := errors.New("input/output error")
+	d.syncFolder = func(string) error { return broken }
+	if err := begin().Finish(t.Context()); !errors.Is(err, broken) || !strings.Contains(err.Error(), "unknown") {
+		t.Errorf("finish with a folder that cannot be synced: %v", err)
+	}
+}
+
 func TestFault_leftovers(t *testing.T) {
 	root := t.TempDir()
 	d := openTestDir(t, root)

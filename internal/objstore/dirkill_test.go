@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -18,6 +19,23 @@ const killVariable = "TOGO_TEST_DIR_KILL"
 // written.
 func killBody(key string) []byte { return bytes.Repeat([]byte(key+"\n"), 20_000) }
 
+// killWrite writes a key at once, or piece by piece.
+func killWrite(t *testing.T, d *Dir, key string, pieces bool) error {
+	if !pieces {
+		return d.PutIfAbsent(t.Context(), key, killBody(key))
+	}
+	u, err := d.CreateUpload(t.Context(), key)
+	if err != nil {
+		return err
+	}
+	for piece := range slices.Chunk(killBody(key), 10_000) {
+		if _, err := u.Write(piece); err != nil {
+			return err
+		}
+	}
+	return u.Finish(t.Context())
+}
+
 // TestFault_half_a_file_writer_killed kills a process in the middle of its writes, three times in a
 // row: what it was told of is there, whole, and of the rest nothing or all.
 func TestFault_half_a_file_writer_killed(t *testing.T) {
@@ -25,7 +43,7 @@ func TestFault_half_a_file_writer_killed(t *testing.T) {
 		d := openTestDir(t, root)
 		for i := 0; ; i++ { // until it is killed
 			key := fmt.Sprintf("of-%d/%d/%d", os.Getpid(), i/5, i)
-			if err := d.PutIfAbsent(t.Context(), key, killBody(key)); err != nil {
+			if err := killWrite(t, d, key, i%2 == 1); err != nil {
 				t.Fatal(err)
 			}
 			fmt.Println("stored " + key)

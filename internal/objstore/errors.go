@@ -1,6 +1,7 @@
 package objstore
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -31,6 +32,24 @@ func (e *DeleteError) Unwrap() []error {
 
 // Keys are the keys that are left, in order.
 func (e *DeleteError) Keys() []string { return slices.Sorted(maps.Keys(e.Left)) }
+
+// LeftOf is why each of the keys that a Delete was asked for may still be there, by key,
+// for callers that go on key by key: none if err is nil, those that a *DeleteError names,
+// and all of them after any other error, which settles nothing.
+func LeftOf(err error, keys []string) map[string]error {
+	if err == nil {
+		return nil
+	}
+	var partial *DeleteError
+	if errors.As(err, &partial) {
+		return partial.Left
+	}
+	left := make(map[string]error, len(keys))
+	for _, key := range keys {
+		left[key] = err
+	}
+	return left
+}
 
 // Name is how messages name a store: its String method, or its type.
 func Name(s Store) string {

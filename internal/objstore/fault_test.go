@@ -11,6 +11,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"github.com/togodb/togo/internal/objstore"
 )
 
@@ -186,6 +188,54 @@ func TestFaultLeavesSomeKeysOfADelete(t *testing.T) {
 		t.Fatalf("error %v", err)
 	}
 	wantBodies(t, f, "a/1= a/2=")
+
+	// Keys that the store itself leaves are named with those that the rule leaves.
+	f.Add(objstore.Rule{Op: objstore.OpDelete, Key: "a/1", Effect: objstore.FailBefore})
+	err = f.Delete(ctx, "a/2", "bad//key", "a/1")
+	if !errors.As(err, &left) || !slices.Equal(left.Keys(), []string{"a/1", "bad//key"}) {
+		t.Fatalf("error %v", err)
+	}
+	wantBodies(t, f, "a/1=")
+}
+
+func TestLeftOf(t *testing.T) {
+	keys := []string{"a", "b"}
+	if left := objstore.LeftOf(nil, keys); len(left) != 0 {
+		t.Errorf("after success: %v", left)
+	}
+	partial := fmt.Errorf("wrapped: %w", &objstore.DeleteError{Left: map[string]error{"b": objstore.ErrUnavailable}})
+	if left := objstore.LeftOf(partial, keys); len(left) != 1 || left["b"] == nil {
+		t.Errorf("after a partial answer: %v", left)
+	}
+	if left := objstore.LeftOf(objstore.ErrInjected, keys); len(left) != 2 || !errors.Is(left["a"], objstore.ErrInjected) {
+		t.Errorf("after an answer that settles nothing: %v", left)
+	}
+}
+
+// TestFaultSeesAnUploadAsOnePut: rules, crashes and simulations meet the kinds of operations
+// that they know.
+func TestFaultSeesAnUploadAsOnePut(t *testing.T) {
+	ctx := t.Context()
+	f := objstore.NewFault(openDir(t), objstore.Rule{Op: objstore.OpPut, Key: "k", Effect: objstore.LandLater})
+	for _, s := range []objstore.Store{f, objstore.Instrument(f, prometheus.NewRegistry())} {
+		before := f.Ops()
+		u, err := objstore.Create(ctx, s, "k")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, piece := range []string{"ab", "c"} {
+			if _, err := u.Write([]byte(piece)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := u.Finish(ctx); (err != nil) != (before == 0) || f.Ops() != before+1 || f.Count(objstore.OpPut) != before+1 {
+			t.Fatalf("finish: %v after %d operations, %d of them puts", err, f.Ops(), f.Count(objstore.OpPut))
+		}
+	}
+	if err := f.Land(); err != nil {
+		t.Fatal(err)
+	}
+	wantBodies(t, f, "k=abc")
 }
 
 // TestFaultCrashesAtEveryOperation runs the same few operations, crashing at each of

@@ -3,6 +3,7 @@ package objstore
 import (
 	"context"
 	"iter"
+	"maps"
 	"time"
 )
 
@@ -116,9 +117,7 @@ func (f *Fault) deletePart(ctx context.Context, call Call, rule Rule, keys []str
 	}
 	rule.Effect = Pass
 	err := f.run(ctx, call, rule, func(bool) error { return f.inner.Delete(ctx, rest...) })
-	if err != nil {
-		return err
-	}
+	maps.Copy(left, LeftOf(err, rest))
 	return &DeleteError{Left: left}
 }
 

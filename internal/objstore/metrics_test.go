@@ -36,20 +36,7 @@ func TestMetrics(t *testing.T) {
 	for range s.List(ctx, "", "") {
 		break
 	}
-	got := map[string]float64{}
-	families, err := registry.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, family := range families {
-		for _, metric := range family.GetMetric() {
-			name := family.GetName()
-			for _, label := range metric.GetLabel() {
-				name += " " + label.GetValue()
-			}
-			got[name] = metric.GetCounter().GetValue() + float64(metric.GetHistogram().GetSampleCount())
-		}
-	}
+	got := gather(t, registry)
 	want := map[string]float64{
 		"togo_objstore_requests_total put ok": 1, "togo_objstore_requests_total put unavailable": 1,
 		"togo_objstore_requests_total put_if_absent exists": 1, "togo_objstore_requests_total get ok": 1,
@@ -67,4 +54,63 @@ func TestMetrics(t *testing.T) {
 	if slices.Sort(wrong); len(wrong) > 0 {
 		t.Fatalf("wrong: %q in %v", wrong, got)
 	}
+}
+
+func TestMetricsOfUploads(t *testing.T) {
+	ctx := t.Context()
+	registry := prometheus.NewRegistry()
+	s := objstore.Instrument(openDir(t), registry)
+	for i, end := range []func(objstore.Upload) error{
+		func(u objstore.Upload) error { return errors.Join(u.Finish(ctx), u.Cancel(ctx)) },
+		func(u objstore.Upload) error { return errors.Join(u.Cancel(ctx), u.Cancel(ctx)) },
+	} {
+		u, err := objstore.Create(ctx, s, "k")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range 3 {
+			if _, err := u.Write(make([]byte, 10*(i+1))); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := end(u); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range objstore.PendingUploads(ctx, s, "") {
+		t.Fatal("a directory has none")
+	}
+	if err := objstore.AbandonUpload(ctx, s, objstore.PendingUpload{Key: "k", ID: "1"}); err != nil {
+		t.Fatal(err)
+	}
+	got := gather(t, registry)
+	for name, want := range map[string]float64{
+		"togo_objstore_requests_total upload ok": 1, "togo_objstore_requests_total upload canceled": 1,
+		"togo_objstore_bytes_total upload": 30, "togo_objstore_request_duration_seconds upload": 2,
+		"togo_objstore_requests_total list_uploads ok": 1, "togo_objstore_requests_total abandon_upload ok": 1,
+	} {
+		if got[name] != want {
+			t.Errorf("%s is %v, want %v", name, got[name], want)
+		}
+	}
+}
+
+// gather is each metric's value or number of observations, by its name and labels.
+func gather(t *testing.T, registry *prometheus.Registry) map[string]float64 {
+	t.Helper()
+	families, err := registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]float64{}
+	for _, family := range families {
+		for _, metric := range family.GetMetric() {
+			name := family.GetName()
+			for _, label := range metric.GetLabel() {
+				name += " " + label.GetValue()
+			}
+			got[name] = metric.GetCounter().GetValue() + float64(metric.GetHistogram().GetSampleCount())
+		}
+	}
+	return got
 }

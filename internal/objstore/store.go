@@ -11,6 +11,7 @@
 //     answer was lost); ErrConflict that another write of the key is under way and
 //     settles nothing. Any other error of a write is ambiguous: the write
 //     may have been applied, or may still be applied later.
+//     An Upload, which gives an object piece by piece, is a Put at its Finish.
 //  4. Keys are slash-separated, at most 1,000 bytes; no key is a folder of
 //     another key (gateways over file systems refuse that).
 package objstore

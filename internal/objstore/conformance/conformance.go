@@ -48,6 +48,12 @@ func Run(t *testing.T, open func(t *testing.T) objstore.Store) {
 		{"a body may be reused by its writer", checkBodyReuse},
 		{"a context that has ended", checkEndedContext},
 		{"the store's date", checkDate},
+		{"an upload in pieces is read back whole", checkUpload},
+		{"an upload replaces", checkUploadReplaces},
+		{"a cancelled upload leaves nothing", checkUploadCancel},
+		{"uploads of keys that no store takes", checkUploadKeys},
+		{"a reader of racing uploads sees nothing or all", checkUploadWhole},
+		{"uploads that were left", checkPending},
 	}
 	for _, c := range checks {
 		t.Run(c.name, func(t *testing.T) { c.check(t, open(t)) })

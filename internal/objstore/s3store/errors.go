@@ -43,6 +43,8 @@ func sentinelOf(op objstore.Op, status int, code string) error {
 		return nil // not an absent object: nothing of the store is there
 	case isUnavailable(status, code):
 		return objstore.ErrUnavailable
+	case code == "NoSuchUpload":
+		return objstore.ErrUploadOver
 	case isFolderCode(code):
 		return objstore.ErrInvalidKey
 	case status == http.StatusNotFound && op == objstore.OpPutIfAbsent:
@@ -83,7 +85,7 @@ func isUnavailable(status int, code string) bool {
 // refusesChecksum says whether an upload failed as it does at stores that know
 // no upload checksums or no trailers behind a body.
 func refusesChecksum(op objstore.Op, status int, code string) bool {
-	if op != objstore.OpPut && op != objstore.OpPutIfAbsent {
+	if op != objstore.OpPut && op != objstore.OpPutIfAbsent && op != opUpload {
 		return false
 	}
 	switch code {

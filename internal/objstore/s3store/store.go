@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"slices"
 	"strings"
 	"time"
 
@@ -64,25 +65,33 @@ func (s *Store) put(ctx context.Context, op objstore.Op, key string, body []byte
 	if err := objstore.ValidateKey(key); err != nil {
 		return err
 	}
-	var err error
-	for try := range folderTries {
-		_, err = s.client.PutObject(ctx, &s3.PutObjectInput{
+	err := s.retryFolder(ctx, func() error {
+		_, err := s.client.PutObject(ctx, &s3.PutObjectInput{
 			Bucket:        aws.String(s.config.Bucket),
 			Key:           aws.String(s.full(key)),
 			Body:          bytes.NewReader(body),
 			ContentLength: aws.Int64(int64(len(body))),
 			IfNoneMatch:   ifNoneMatch,
 		})
+		return err
+	})
+	return s.wrap(op, key, err)
+}
+
+// retryFolder repeats a write that was refused as a folder of another key, see folderTries.
+func (s *Store) retryFolder(ctx context.Context, write func() error) (err error) {
+	for try := range folderTries {
+		err = write()
 		if !isFolderRefusal(err) || try == folderTries-1 {
-			break
+			return err
 		}
 		select {
 		case <-ctx.Done():
-			return s.wrap(op, key, err)
+			return err
 		case <-time.After(folderPause << try):
 		}
 	}
-	return s.wrap(op, key, err)
+	return err
 }
 
 // A gateway over a file system says that a key is a folder also when it meant to
@@ -257,17 +266,21 @@ func (s *Store) Delete(ctx context.Context, keys ...string) error {
 	return nil
 }
 
-// deleteBatch notes in left each key that the store does not say is gone.
+// deleteBatch notes in left each key that the store does not say is gone. A failure of a
+// key that was not asked for may mean any of them.
 func (s *Store) deleteBatch(ctx context.Context, ids []types.ObjectIdentifier, left map[string]error) {
 	out, err := s.client.DeleteObjects(ctx, &s3.DeleteObjectsInput{
 		Bucket: aws.String(s.config.Bucket),
 		Delete: &types.Delete{Objects: ids, Quiet: aws.Bool(true)},
 	})
-	if err != nil {
+	keyOf := func(full *string) string { return strings.TrimPrefix(aws.ToString(full), s.full("")) }
+	allLeft := func(why error) {
 		for _, id := range ids {
-			key := strings.TrimPrefix(aws.ToString(id.Key), s.full(""))
-			left[key] = s.wrap(objstore.OpDelete, key, err)
+			left[keyOf(id.Key)] = s.wrap(objstore.OpDelete, keyOf(id.Key), why)
 		}
+	}
+	if err != nil {
+		allLeft(err)
 		return
 	}
 	for _, failed := range out.Errors {
@@ -275,10 +288,14 @@ func (s *Store) deleteBatch(ctx context.Context, ids []types.ObjectIdentifier, l
 		if code == "NoSuchKey" {
 			continue
 		}
-		key := strings.TrimPrefix(aws.ToString(failed.Key), s.full(""))
+		key := keyOf(failed.Key)
 		err := fmt.Errorf("delete %s: %s: %s", key, code, aws.ToString(failed.Message))
 		if isUnavailable(0, code) {
 			err = fmt.Errorf("%w: %w", objstore.ErrUnavailable, err)
+		}
+		if !slices.ContainsFunc(ids, func(id types.ObjectIdentifier) bool { return keyOf(id.Key) == key }) {
+			allLeft(fmt.Errorf("the answer names a key that was not asked for: %w", err))
+			return
 		}
 		left[key] = err
 	}
