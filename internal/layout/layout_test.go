@@ -29,6 +29,7 @@ var rank = map[string]int{
 	"internal/shardlog": 5,
 	"router":            6,
 	"writer":            6,
+	"compactor":         6,
 	"internal/inspect":  6,
 	"bench":             7,
 	"internal/e2e":      7,

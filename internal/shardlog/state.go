@@ -179,6 +179,9 @@ func (s *State) Fragment(key string) (Fragment, bool) {
 	return Fragment{}, false
 }
 
+// Names says whether the state names the object: as live, or as set aside.
+func (s *State) Names(key string) bool { return s.live[key] != nil || s.isQuarantined(key) }
+
 // IDSegments are the live segments that hold identities of the id bucket, by
 // key.
 func (s *State) IDSegments(bucket int64) []IDSegment {
