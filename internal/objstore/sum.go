@@ -12,3 +12,18 @@ func Sum(b []byte) string {
 	s := xxh3.Hash128(b).Bytes()
 	return hex.EncodeToString(s[:])
 }
+
+// Summer is a writer that makes the Sum of an object that is never held whole.
+type Summer struct{ h *xxh3.Hasher }
+
+// NewSummer has seen no bytes.
+func NewSummer() *Summer { return &Summer{xxh3.New()} }
+
+// Write takes bytes into the sum; it never fails.
+func (s *Summer) Write(b []byte) (int, error) { return s.h.Write(b) }
+
+// Sum is the checksum of all bytes so far.
+func (s *Summer) Sum() string {
+	sum := s.h.Sum128().Bytes()
+	return hex.EncodeToString(sum[:])
+}

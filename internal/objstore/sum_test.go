@@ -1,6 +1,7 @@
 package objstore_test
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/togodb/togo/internal/objstore"
@@ -22,6 +23,24 @@ func TestSumGolden(t *testing.T) {
 	} {
 		if got := objstore.Sum([]byte(text)); got != want {
 			t.Errorf("sum of %.10q: %s, want %s", text, got, want)
+		}
+	}
+}
+
+func TestSummer(t *testing.T) {
+	body := make([]byte, 100_000)
+	for i := range body {
+		body[i] = byte(i * i >> 3)
+	}
+	for _, size := range []int{0, 1, 16, 17, 240, 241, 1024, 100_000} {
+		for _, piece := range []int{1, 7, 64, 1000, 100_000} {
+			s := objstore.NewSummer()
+			for part := range slices.Chunk(body[:size], piece) {
+				_, _ = s.Write(part)
+			}
+			if got, want := s.Sum(), objstore.Sum(body[:size]); got != want {
+				t.Fatalf("%d bytes in pieces of %d: %s, want %s", size, piece, got, want)
+			}
 		}
 	}
 }
