@@ -51,6 +51,16 @@ func (s *State) Erased(t event.TenantID) (event.Timestamp, bool) {
 	return f.Erased, f.Erased != noFloor
 }
 
+// HighestFloor is the highest floor that any tenant's table has: nothing at or above it lies
+// below a floor. Without any floor it is the smallest Timestamp.
+func (s *State) HighestFloor(table Table) event.Timestamp {
+	highest := noFloor
+	for _, f := range s.small.Floors {
+		highest = max(highest, f.of(table))
+	}
+	return highest
+}
+
 // checkExpire: floors and the end of the ids never fall, and ids go only below
 // the floors of all tenants, of both tables.
 func (s *State) checkExpire(r *Record) (func(), error) {
