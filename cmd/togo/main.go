@@ -34,6 +34,7 @@ type cli struct {
 	Where       whereCmd       `cmd:"" help:"Where a tenant's events lie: placements, shards, files, rows, bytes."`
 	Log         logCmd         `cmd:"" help:"A shard's log, for people."`
 	Placements  placementsCmd  `cmd:"" help:"Show or change which shards hold a tenant."`
+	Tenants     tenantsCmd     `cmd:"" help:"Show or change what holds for a tenant: retention, sort key, sizes, limits."`
 	Gap         gapCmd         `cmd:"" help:"Accept offsets that Kafka lost, so that a stopped shard goes on."`
 	Cfg         configCmd      `cmd:"" name:"config" help:"Every setting with its value, its meaning and its environment variable."`
 	Version     versionCmd     `cmd:"" help:"The program's version."`

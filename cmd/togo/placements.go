@@ -4,7 +4,6 @@ import (
 	"fmt"
 
 	"github.com/togodb/togo/internal/event"
-	"github.com/togodb/togo/internal/objstore"
 	"github.com/togodb/togo/placements"
 )
 
@@ -22,11 +21,7 @@ func (a *app) keeper() (*placements.Keeper, error) {
 	if err != nil {
 		return nil, err
 	}
-	body, err := store.Get(a.ctx, objstore.MetaKey)
-	if err != nil {
-		return nil, fmt.Errorf("%s: read %s: %w", objstore.Name(store), objstore.MetaKey, err)
-	}
-	meta, err := objstore.DecodeMeta(body)
+	meta, err := a.meta(store)
 	if err != nil {
 		return nil, err
 	}
