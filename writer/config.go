@@ -22,7 +22,7 @@ type Config struct {
 	DedupQuota        float64         `yaml:"dedup_quota" doc:"Share of dedup_budget that one tenant may take, from 0 to 1."`
 	MaxOpen           int             `yaml:"max_open" doc:"Ranges of Kafka offsets that a commit may leave open for tenants that were not flushed."`
 	CheckpointEvery   int             `yaml:"checkpoint_every" doc:"Records of a shard log from one checkpoint to the next; a start reads no more than these."`
-	MaxColumns        int             `yaml:"max_columns" doc:"Columns of a tenant's attributes; those that come later are kept as JSON in _rest."`
+	MaxColumns        int             `yaml:"max_columns" doc:"Columns of a tenant's attributes, unless its settings say otherwise ('togo tenants'); those that come later are kept as JSON in _rest."`
 	FetchBytes        int64           `yaml:"fetch_bytes" doc:"Bytes fetched from Kafka ahead of their use."`
 	ReadConcurrency   int             `yaml:"read_concurrency" doc:"Reads of identities from the store at the same time, per shard."`
 	UploadConcurrency int             `yaml:"upload_concurrency" doc:"Uploads to the store at the same time, for all shards."`

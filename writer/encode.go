@@ -56,7 +56,7 @@ func (s *session) encodeFile(ctx context.Context, p *shard.FilePlan, out *shard.
 	var f *fragment.File
 	err := s.retry(ctx, "encode "+p.Key, func() error {
 		return with(ctx, s.w.encoders, func() (err error) {
-			f, err = fragment.Encode(ctx, p.Input, s.w.columns)
+			f, err = fragment.Encode(ctx, p.InputFor(s.w.d.Tenants.Get(p.Input.Tenant)), s.w.columns)
 			return err
 		})
 	})

@@ -32,6 +32,7 @@ import (
 	"github.com/togodb/togo/internal/kafka"
 	"github.com/togodb/togo/internal/objstore"
 	"github.com/togodb/togo/internal/shardlog"
+	"github.com/togodb/togo/internal/tenants"
 	"github.com/togodb/togo/placements"
 	"github.com/togodb/togo/writer/shard"
 )
@@ -43,11 +44,23 @@ type Deps struct {
 	Kafka      *kafka.Client // of the shard topic's cluster
 	Topic      string        // the shard topic
 	Placements *placements.Keeper
-	Owner      string // this process's name, for people
+	Tenants    Settings // nil: the built-in settings for everybody, with the configured max_columns
+	Owner      string   // this process's name, for people
 	Logger     *slog.Logger
 	Registerer prometheus.Registerer // may be nil
 	Now        func() time.Time      // the own clock; nil is time.Now
 }
+
+// Settings tell how a tenant's files are made; a *tenants.Keeper. An answer counts for the
+// file that is encoded next.
+type Settings interface {
+	Get(event.TenantID) tenants.Settings
+}
+
+// builtin are the settings where there is nobody to ask.
+type builtin tenants.Settings
+
+func (b builtin) Get(event.TenantID) tenants.Settings { return tenants.Settings(b) }
 
 // Writer owns shards.
 type Writer struct {
@@ -90,10 +103,14 @@ func New(cfg Config, d Deps) (*Writer, error) {
 	if d.Now == nil {
 		d.Now = time.Now
 	}
+	if d.Tenants == nil {
+		b := builtin(tenants.Builtin())
+		b.MaxColumns = cfg.MaxColumns
+		d.Tenants = b
+	}
 	w := &Writer{
 		cfg: cfg, d: d, log: d.Logger,
 		hasher:      event.NewHasher(event.Seed(d.Meta.Seed)),
-		columns:     fragment.NewRegistry(d.Store, fragment.RegistryConfig{MaxColumns: cfg.MaxColumns}),
 		incarnation: chain.NewNonce(),
 		logMetrics:  shardlog.NewMetrics(d.Registerer),
 		encoders:    make(chan struct{}, runtime.GOMAXPROCS(0)),
@@ -102,6 +119,7 @@ func New(cfg Config, d Deps) (*Writer, error) {
 		lossWatch:   5 * time.Second,
 		endWatch:    endWatch,
 	}
+	w.columns = fragment.NewRegistry(d.Store, fragment.RegistryConfig{MaxColumnsOf: func(t event.TenantID) int { return w.d.Tenants.Get(t).MaxColumns }})
 	w.reading = newReading(w)
 	w.group = &group{w: w, offsets: map[int32]int64{}}
 	if d.Registerer != nil {

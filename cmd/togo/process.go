@@ -17,6 +17,7 @@ import (
 	"github.com/togodb/togo/internal/kafka"
 	"github.com/togodb/togo/internal/objstore"
 	"github.com/togodb/togo/internal/objstore/s3store"
+	"github.com/togodb/togo/internal/tenants"
 	"github.com/togodb/togo/placements"
 	"github.com/togodb/togo/router"
 )
@@ -31,6 +32,7 @@ type process struct {
 	meta     objstore.Meta
 	hasher   *event.Hasher
 	keeper   *placements.Keeper
+	settings *tenants.Keeper
 	clusters map[string]*kafka.Client
 	intake   map[string]kafka.TopicInfo
 	roles    map[string]role
@@ -213,5 +215,19 @@ func (p *process) openPlacements(ctx context.Context) error {
 	}
 	p.keeper = keeper
 	p.spawn("placements", keeper.Run)
+	return nil
+}
+
+// openSettings reads the settings of tenants, and follows them.
+func (p *process) openSettings(ctx context.Context) error {
+	k, err := newSettings(p.cfg, p.store, p.meta, tenants.Config{Logger: p.log, Registerer: p.reg})
+	if err != nil {
+		return err
+	}
+	if err := k.Load(ctx); err != nil {
+		return err
+	}
+	p.settings = k
+	p.spawn("tenants", k.Run)
 	return nil
 }

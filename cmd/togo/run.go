@@ -131,6 +131,9 @@ func (p *process) start(ctx context.Context, roles []string) error {
 	if err := p.openPlacements(ctx); err != nil {
 		return err
 	}
+	if err := p.openSettings(ctx); err != nil {
+		return err
+	}
 	if slices.Contains(roles, roleWriter) {
 		if err := p.startWriter(); err != nil {
 			return err
@@ -154,7 +157,7 @@ func owner() string {
 func (p *process) startWriter() error {
 	w, err := writer.New(p.cfg.Writer, writer.Deps{
 		Store: p.store, Meta: p.meta, Kafka: p.clusters[p.cfg.ShardTopic.Cluster], Topic: p.cfg.ShardTopic.Name,
-		Placements: p.keeper, Owner: owner(), Logger: p.log, Registerer: p.reg,
+		Placements: p.keeper, Tenants: p.settings, Owner: owner(), Logger: p.log, Registerer: p.reg,
 	})
 	if err != nil {
 		return err

@@ -41,7 +41,17 @@ func NewColumns(maxColumns int) *Columns {
 // All lists the columns in the order in which they came. The caller leaves it unchanged.
 func (c *Columns) All() []Column { return c.list }
 
-// Full tells that no further column will be granted, ever.
+// bounded is the list with another bound; nil stays nil. A bound below what is there takes nothing away.
+func (c *Columns) bounded(most int) *Columns {
+	if c == nil || c.max == most {
+		return c
+	}
+	next := *c
+	next.max = most
+	return &next
+}
+
+// Full tells that no further column will be granted under the list's bound.
 func (c *Columns) Full() bool { return len(c.list) >= c.max }
 
 // Lookup finds the column of a path and type.

@@ -14,8 +14,11 @@ import (
 
 // RegistryConfig bounds a Registry.
 type RegistryConfig struct {
-	MaxColumns int   // a tenant; 0 is DefaultMaxColumns
-	CacheBytes int64 // of column lists in memory; 0 is DefaultCacheBytes
+	MaxColumns int // a tenant; 0 is DefaultMaxColumns
+	// MaxColumnsOf, if set, is asked for each tenant's bound instead; its answer may change
+	// at any time, and counts for what is added from then on.
+	MaxColumnsOf func(event.TenantID) int
+	CacheBytes   int64 // of column lists in memory; 0 is DefaultCacheBytes
 	// NewNonce makes the nonces of lists; nil is chain.NewNonce.
 	NewNonce func() string
 	// Backoff is the pause between tries of a write.
@@ -76,26 +79,31 @@ func NewRegistry(store objstore.Store, config RegistryConfig) *Registry {
 
 // Ensure is ColumnSource's.
 func (r *Registry) Ensure(ctx context.Context, tenant event.TenantID, need []PathType) (*Columns, error) {
+	most := r.config.MaxColumns
+	if r.config.MaxColumnsOf != nil {
+		most = r.config.MaxColumnsOf(tenant)
+	}
 	entry, columns := r.entry(tenant)
-	if columns != nil && (columns.has(need) || columns.Full()) {
+	if columns = columns.bounded(most); columns != nil && (columns.has(need) || columns.Full()) {
 		return columns, nil
 	}
 	entry.load.Lock()
 	defer entry.load.Unlock()
 	if _, columns = r.entry(tenant); columns == nil {
 		var err error
-		if columns, err = r.newest(ctx, tenant); err != nil {
+		if columns, err = r.newest(ctx, tenant, most); err != nil {
 			return nil, err
 		}
 		r.keep(entry, columns)
 	}
+	columns = columns.bounded(most)
 	for !columns.has(need) && !columns.Full() {
 		next := columns.With(need)
 		if len(next.list) == len(columns.list) {
 			break // what is missing is never granted: paths over the bound
 		}
 		var err error
-		if columns, err = r.append(ctx, tenant, next); err != nil {
+		if columns, err = r.append(ctx, tenant, next, most); err != nil {
 			return nil, err
 		}
 		r.keep(entry, columns)
@@ -118,18 +126,18 @@ func (r *Registry) log(tenant event.TenantID) *chain.Log {
 
 // append puts next behind the version that it was made from, and returns the list that
 // is there now: next, or the winner's.
-func (r *Registry) append(ctx context.Context, tenant event.TenantID, next *Columns) (*Columns, error) {
+func (r *Registry) append(ctx context.Context, tenant event.TenantID, next *Columns, most int) (*Columns, error) {
 	nonce := r.config.NewNonce()
 	position := next.Version + 1
 	isOurs := func(found []byte) bool {
-		_, foundNonce, err := decodeColumns(found, tenant, position, r.config.MaxColumns)
+		_, foundNonce, err := decodeColumns(found, tenant, position, most)
 		return err == nil && foundNonce == nonce
 	}
 	out, err := r.log(tenant).Append(ctx, chain.Position(position), next.encode(tenant, nonce), isOurs)
 	if err != nil {
 		return nil, fmt.Errorf("extend the columns of tenant %q: %w", tenant, err)
 	}
-	columns, _, err := decodeColumns(out.Body, tenant, position, r.config.MaxColumns)
+	columns, _, err := decodeColumns(out.Body, tenant, position, most)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", r.log(tenant).Key(chain.Position(position)), err)
 	}
@@ -138,7 +146,7 @@ func (r *Registry) append(ctx context.Context, tenant event.TenantID, next *Colu
 
 // newest reads the newest list. Positions have no gaps, so doubling steps and then
 // halving ones find the head of a chain of n versions in about 2 log n requests.
-func (r *Registry) newest(ctx context.Context, tenant event.TenantID) (*Columns, error) {
+func (r *Registry) newest(ctx context.Context, tenant event.TenantID, most int) (*Columns, error) {
 	log := r.log(tenant)
 	var body []byte
 	low, high := uint64(0), uint64(1) // low has a record (or is 0)
@@ -165,9 +173,9 @@ func (r *Registry) newest(ctx context.Context, tenant event.TenantID) (*Columns,
 		}
 	}
 	if low == 0 {
-		return NewColumns(r.config.MaxColumns), nil
+		return NewColumns(most), nil
 	}
-	columns, _, err := decodeColumns(body, tenant, low, r.config.MaxColumns)
+	columns, _, err := decodeColumns(body, tenant, low, most)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", log.Key(chain.Position(low)), err)
 	}

@@ -127,6 +127,32 @@ func TestAFullListGrantsNoMore(t *testing.T) {
 	}
 }
 
+// The bound of a tenant may change under way: what is cached follows it.
+func TestABoundOfItsOwn(t *testing.T) {
+	bounds := map[event.TenantID]int{"a": 2, "b": 3}
+	store := objstore.NewMemory()
+	r := NewRegistry(store, RegistryConfig{MaxColumns: 1, MaxColumnsOf: func(t event.TenantID) int { return bounds[t] }})
+	for _, step := range []struct {
+		tenant event.TenantID
+		bound  int
+		need   []PathType
+		want   int
+	}{
+		{"a", 2, need("p", "q", "r"), 2}, {"b", 3, need("p", "q", "r", "s"), 3},
+		{"a", 4, need("r"), 3}, {"a", 1, need("s"), 3}, {"a", 4, need("s", "t"), 4}, {"b", 3, need("s"), 3},
+	} {
+		bounds[step.tenant] = step.bound
+		if c := ensure(t, r, step.tenant, step.need); len(c.All()) != step.want || c.Full() != (step.want >= step.bound) {
+			t.Errorf("%+v: %v, full %v", step, c.All(), c.Full())
+		}
+		// Another process, which has nothing cached, says the same.
+		other := NewRegistry(store, RegistryConfig{MaxColumns: step.bound})
+		if c := ensure(t, other, step.tenant, step.need); len(c.All()) != step.want {
+			t.Errorf("%+v, another process: %v", step, c.All())
+		}
+	}
+}
+
 // countingStore counts the requests of each kind.
 type countingStore struct {
 	objstore.Store

@@ -8,6 +8,7 @@ import (
 	"github.com/togodb/togo/internal/fragment"
 	"github.com/togodb/togo/internal/idseg"
 	"github.com/togodb/togo/internal/shardlog"
+	"github.com/togodb/togo/internal/tenants"
 	"github.com/togodb/togo/placements"
 	"github.com/togodb/togo/writer/dedup"
 )
@@ -54,6 +55,13 @@ type FilePlan struct {
 	Key   string
 	Table shardlog.Table
 	Input fragment.Input
+}
+
+// InputFor is the plan's input, encoded as the tenant's settings of now want it.
+func (p *FilePlan) InputFor(s tenants.Settings) fragment.Input {
+	in := p.Input
+	in.SortKey, in.KeyColumns, in.BloomColumns = s.SortKey, s.KeyColumns, s.BloomColumns
+	return in
 }
 
 // IDPlan is an id segment to be.
