@@ -32,6 +32,9 @@ type checkpointTable struct {
 	Tenants     map[event.TenantID]tenant `json:"tenants,omitempty"`
 }
 
+// errMoved: a checkpoint that was listed is gone, as there is a newer one.
+var errMoved = errors.New("placement checkpoint was deleted")
+
 // newest is the object that names the newest checkpoint. It may lag.
 type newest struct {
 	Format  int     `json:"format"`
@@ -209,6 +212,9 @@ func (k *Keeper) loadCheckpoint(ctx context.Context) (*Table, error) {
 		return Empty(k.cfg.Hasher), err
 	}
 	body, err := k.cfg.Store.Get(ctx, key)
+	if errors.Is(err, objstore.ErrNotFound) {
+		return nil, fmt.Errorf("%w: %s", errMoved, key)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("read placement checkpoint %s: %w", key, err)
 	}

@@ -18,6 +18,7 @@ import (
 // The chain's keys in the store.
 const (
 	logPrefix        = "placements/log"
+	basePrefix       = "placements/base"
 	checkpointPrefix = "placements/checkpoint"
 	newestKey        = "placements/newest"
 )
@@ -96,7 +97,7 @@ func NewKeeper(cfg Config) (*Keeper, error) {
 	}
 	k := &Keeper{
 		cfg:     cfg,
-		log:     chain.Log{Store: cfg.Store, Prefix: logPrefix, Backoff: cfg.Backoff},
+		log:     chain.Log{Store: cfg.Store, Prefix: logPrefix, Base: basePrefix, Backoff: cfg.Backoff},
 		turn:    make(chan struct{}, 1),
 		metrics: newMetrics(cfg.Registerer),
 	}
@@ -113,12 +114,8 @@ func (k *Keeper) Current() *Table { return k.current.Load() }
 // there is no chain.
 func (k *Keeper) Load(ctx context.Context) error {
 	return k.withTurn(ctx, func() error {
-		t, err := k.loadCheckpoint(ctx)
+		t, from, err := k.load(ctx)
 		if err != nil {
-			return err
-		}
-		from := t.version
-		if t, err = k.follow(ctx, t); err != nil {
 			return err
 		}
 		if t.version == 0 {
@@ -130,6 +127,33 @@ func (k *Keeper) Load(ctx context.Context) error {
 		}
 		return nil
 	})
+}
+
+// maxLoadTries bounds how often one load begins again because what it reads is deleted meanwhile.
+const maxLoadTries = 8
+
+// load is the newest table, and the version of the checkpoint that it began with.
+func (k *Keeper) load(ctx context.Context) (t *Table, from Version, err error) {
+	for try := 1; ; try++ {
+		if t, err = k.loadCheckpoint(ctx); err == nil {
+			from = t.version
+			t, err = k.follow(ctx, t)
+		}
+		if try == maxLoadTries || !errors.Is(err, chain.ErrTrimmed) && !errors.Is(err, errMoved) {
+			return t, from, err
+		}
+		var trimmed *chain.TrimmedError
+		if errors.As(err, &trimmed) && trimmed.Base > from.Position() {
+			newest, listErr := k.lastCheckpoint(ctx, "")
+			switch {
+			case listErr != nil:
+				return t, from, listErr
+			case newest == "" || newest <= checkpointKey(from):
+				return t, from, fmt.Errorf("%w: the records up to version %d were deleted, and there is no checkpoint above them", ErrCorrupt, uint64(trimmed.Base))
+			}
+		}
+		k.cfg.Logger.Info("placement records or checkpoints were deleted while they were read, loading again", "reason", err)
+	}
 }
 
 // Refresh reads the versions that are there now, and returns the newest.
@@ -144,11 +168,18 @@ func (k *Keeper) Refresh(ctx context.Context) (t *Table, err error) {
 	return t, err
 }
 
-// refresh needs the turn.
+// refresh needs the turn. A table that is behind what was deleted starts from a checkpoint.
 func (k *Keeper) refresh(ctx context.Context, t *Table) (*Table, error) {
-	t, err := k.follow(ctx, t)
-	k.publish(t) // also what was read before an error is true
-	return t, err
+	next, err := k.follow(ctx, t)
+	if errors.Is(err, chain.ErrTrimmed) {
+		k.cfg.Logger.Info("loading the placements anew", "version", uint64(t.version), "reason", err)
+		var loaded *Table
+		if loaded, _, err = k.load(ctx); err == nil {
+			next = loaded
+		}
+	}
+	k.publish(next) // also what was read before an error is true: it was confirmed
+	return next, err
 }
 
 // AtLeast returns the current table once it has the version or a later one. It
@@ -196,7 +227,7 @@ func (k *Keeper) Propose(ctx context.Context, change func(*Table) (Record, error
 			if errors.Is(err, ErrNoChange) {
 				return nil
 			}
-			if err != nil {
+			if err != nil && !errors.Is(err, chain.ErrTrimmed) {
 				return err
 			}
 			if t = next; won {

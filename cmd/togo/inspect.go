@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -268,7 +269,7 @@ func (c whereCmd) Run(a *app) error {
 
 type logCmd struct {
 	Shard event.ShardID `arg:"" help:"The shard."`
-	From  uint64        `help:"First position; records are kept from 1 on." default:"1"`
+	From  uint64        `help:"First position; of a log whose old records were deleted, the first that is left." default:"1"`
 	JSON  bool          `help:"The records as they are stored, one a line." name:"json"`
 }
 
@@ -289,6 +290,11 @@ func (c logCmd) Run(a *app) error {
 	for {
 		const batch = 256 // bounds what is held at a time
 		records, err := log.ReadAfter(a.ctx, at, batch)
+		var trimmed *chain.TrimmedError
+		if errors.As(err, &trimmed) && trimmed.Base > at { // older records were deleted
+			at = trimmed.Base
+			continue
+		}
 		if err != nil {
 			return err
 		}

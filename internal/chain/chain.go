@@ -11,6 +11,17 @@
 //     lost); any other is a lost race. 412 alone decides nothing.
 //  3. A 404 settles nothing: a delayed write may still land.
 //  4. The head is found by Get of the next position, never by List.
+//
+// # Deleted records
+//
+// Deleting old records frees positions that a paused process may still write to, and
+// makes a read of them a 404 that looks like the head. Rule: before a record <= B is
+// deleted there is a checkpoint >= B, and then a marker <Base>/<B>, put if absent;
+// the newest marker is never deleted. So if a List of the markers that was begun after a
+// read or write of p shows none >= p, no record >= p had been deleted when p was read or written,
+// and what was found is the truth (Confirm). Else all that is known of the chain counts no
+// more (ErrTrimmed). Follow yields, and Append returns, only what is confirmed;
+// Read does not ask. A chain without Base is never trimmed.
 package chain
 
 import (
@@ -48,6 +59,7 @@ func ParsePosition(s string) (Position, error) {
 type Log struct {
 	Store  objstore.Store
 	Prefix string // without a slash at its end
+	Base   string // of the base markers, likewise; "": nothing of the chain is ever deleted
 
 	// Backoff is the pause between tries; its zero value is the default.
 	Backoff Backoff
@@ -67,9 +79,10 @@ type Outcome struct {
 
 // Append puts body at p until the position is settled. isOurs says whether the
 // record found at p is the one of this call (its nonce is ours). It returns an
-// error only if ctx ended while the position was unsettled: then the write may
-// still land, and nothing that the record names may be deleted. (The one other
-// error, for a key that no store takes, comes before anything is sent.)
+// error only if ctx ended while the position was unsettled or unconfirmed (then the write may
+// still land, and nothing that the record names may be deleted), or if the records there were
+// deleted meanwhile (ErrTrimmed: ours may have been one of them). The one other
+// error, for a key that no store takes, comes before anything is sent.
 //
 // Append tries again without end but with back-off (Backoff) until ctx ends.
 // The caller has read every record below p.
@@ -81,16 +94,31 @@ func (l *Log) Append(ctx context.Context, p Position, body []byte, isOurs func(f
 	if err := objstore.ValidateKey(key); err != nil {
 		return Outcome{}, fmt.Errorf("append to chain: %w", err)
 	}
+	var outcome Outcome
+	settled := false
 	for attempt := 1; ; attempt++ {
-		outcome, err := l.try(ctx, key, body, isOurs)
-		if err == nil {
-			return outcome, nil
+		var err error
+		if !settled {
+			outcome, err = l.try(ctx, key, body, isOurs)
+			settled = err == nil
+		}
+		if settled {
+			if err = l.Confirm(ctx, p); err == nil {
+				return outcome, nil
+			}
+			if errors.Is(err, ErrTrimmed) {
+				return Outcome{}, fmt.Errorf("append to chain: %w", err)
+			}
 		}
 		if ctx.Err() == nil && l.OnRetry != nil {
 			l.OnRetry(p, attempt, err)
 		}
 		if pause := l.Backoff.Wait(ctx, attempt); pause != nil {
-			return Outcome{}, fmt.Errorf("append at %s, attempt %d: %w; the position is not settled: %w", key, attempt, err, pause)
+			state := "settled"
+			if settled {
+				state = "confirmed"
+			}
+			return Outcome{}, fmt.Errorf("append at %s, attempt %d: %w; the position is not %s: %w", key, attempt, err, state, pause)
 		}
 	}
 }
@@ -114,7 +142,8 @@ func (l *Log) try(ctx context.Context, key string, body []byte, isOurs func([]by
 	return Outcome{Won: isOurs(found), Body: found}, nil
 }
 
-// Read returns the record at p; objstore.ErrNotFound if there is none (yet).
+// Read returns the record at p, which is to be confirmed; objstore.ErrNotFound if
+// there is none (yet).
 func (l *Log) Read(ctx context.Context, p Position) ([]byte, error) {
 	body, err := l.Store.Get(ctx, l.Key(p))
 	if err != nil {
@@ -129,25 +158,59 @@ type Entry struct {
 	Body     []byte
 }
 
+// followBatch bounds the records that are read before they are confirmed and yielded.
+const followBatch = 64
+
 // Follow yields the records behind `after` in order, and ends without an error
 // at the first position that has none yet. A caller that wants more calls
-// it again from the last position that it got.
+// it again from the last position that it got. What it yields is confirmed.
 func (l *Log) Follow(ctx context.Context, after Position) iter.Seq2[Entry, error] {
+	size := followBatch
+	if l.Base == "" {
+		size = 1
+	}
 	return func(yield func(Entry, error) bool) {
-		for p := after + 1; ; p++ {
-			body, err := l.Read(ctx, p)
-			if errors.Is(err, objstore.ErrNotFound) {
-				return
+		at := after
+		for {
+			batch, err := l.readBatch(ctx, at, size)
+			for _, entry := range batch {
+				if !yield(entry, nil) {
+					return
+				}
+				at = entry.Position
 			}
 			if err != nil {
 				yield(Entry{}, err)
 				return
 			}
-			if !yield(Entry{Position: p, Body: body}, nil) {
+			if len(batch) < size {
 				return
 			}
 		}
 	}
+}
+
+// readBatch reads and confirms at most n records; fewer: the head was reached.
+func (l *Log) readBatch(ctx context.Context, after Position, n int) ([]Entry, error) {
+	var out []Entry
+	var failed error
+	for p := after + 1; len(out) < n; p++ {
+		body, err := l.Read(ctx, p)
+		if err != nil {
+			if !errors.Is(err, objstore.ErrNotFound) {
+				failed = err
+			}
+			break
+		}
+		out = append(out, Entry{Position: p, Body: body})
+	}
+	if failed != nil && len(out) == 0 {
+		return nil, failed
+	}
+	if err := l.Confirm(ctx, after+1); err != nil {
+		return nil, err
+	}
+	return out, failed
 }
 
 // Head is the last position that has a record, found by going on from a

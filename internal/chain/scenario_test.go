@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -23,12 +24,15 @@ import (
 //	clear                                    no more faults
 //	land                                     late writes are applied
 //	objects | head from=0 | follow after=0
+//	base                                     from here on the chain has base markers
+//	mark at=5 | delete to=5 | confirm at=5   a marker; another deletes records; what is to be believed
 //
 // A record's nonce is what stands before its colon. before-put=1/b:text in a fault
 // is another writer's record that appears just before the request.
 type scenario struct {
 	memory *objstore.Memory
 	faults *objstore.Fault
+	base   string
 	trace  strings.Builder
 }
 
@@ -82,8 +86,36 @@ func (s *scenario) command(t *testing.T, d *datadriven.TestData) {
 		for entry, err := range s.log().Follow(t.Context(), chain.Position(after)) {
 			s.printf("%d %s: %s\n", entry.Position, entry.Body, short(err))
 		}
+	case "base":
+		s.base = "base"
+	case "mark", "delete", "confirm":
+		s.trim(t, d)
 	default:
 		t.Fatalf("unknown command %s", d.Cmd)
+	}
+}
+
+// trim is what a trimmer does, and what others ask because of it.
+func (s *scenario) trim(t *testing.T, d *datadriven.TestData) {
+	var at int
+	var err error
+	switch d.Cmd {
+	case "mark":
+		d.ScanArgs(t, "at", &at)
+		err = s.memory.PutIfAbsent(t.Context(), s.log().BaseKey(chain.Position(at)), []byte("{}"))
+	case "delete":
+		d.ScanArgs(t, "to", &at)
+		for p := 1; p <= at && err == nil; p++ {
+			err = s.memory.Delete(t.Context(), s.log().Key(chain.Position(p)))
+		}
+	case "confirm":
+		d.ScanArgs(t, "at", &at)
+		err = s.log().Confirm(t.Context(), chain.Position(at))
+		s.printf("%v (trimmed: %v)\n", err, errors.Is(err, chain.ErrTrimmed))
+		return
+	}
+	if err != nil {
+		t.Fatal(err)
 	}
 }
 
@@ -91,7 +123,7 @@ func (s *scenario) printf(format string, args ...any) { fmt.Fprintf(&s.trace, fo
 
 func (s *scenario) log() *chain.Log {
 	return &chain.Log{
-		Store: traced{Store: s.faults, s: s}, Prefix: "log",
+		Store: traced{Store: s.faults, s: s}, Prefix: "log", Base: s.base,
 		Backoff: chain.Backoff{Jitter: func() float64 { return 0 }},
 	}
 }
@@ -177,6 +209,13 @@ func (t traced) Get(ctx context.Context, key string) ([]byte, error) {
 	body, err := t.Store.Get(ctx, key)
 	t.s.printf("  get %s: %s %s\n", strings.TrimLeft(key, "log/0"), body, short(err))
 	return body, err
+}
+
+func (t traced) List(ctx context.Context, prefix, after string) iter.Seq2[objstore.Object, error] {
+	return func(yield func(objstore.Object, error) bool) {
+		t.s.printf("  list %s after %s\n", prefix, strings.TrimLeft(after, "base/0"))
+		t.Store.List(ctx, prefix, after)(yield)
+	}
 }
 
 // short is the last part of an error, which says what the store said.

@@ -82,7 +82,7 @@ func OpenDamaged(ctx context.Context, objects objstore.Store, log *slog.Logger) 
 		s, err := l.Load(ctx)
 		if isFinding(err) {
 			v.damage[event.ShardID(id)] = err
-			s, err = prefix(ctx, l, event.ShardID(id))
+			s, err = prefix(ctx, l)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("shard %d: %w", id, err)
@@ -93,23 +93,24 @@ func OpenDamaged(ctx context.Context, objects objstore.Store, log *slog.Logger) 
 }
 
 // prefix is the state of a damaged log, as far as its records fold.
-func prefix(ctx context.Context, l *shardlog.Log, id event.ShardID) (*shardlog.State, error) {
-	s := shardlog.NewState(id)
-	for {
-		records, err := l.ReadAfter(ctx, s.Position(), readBatch)
+func prefix(ctx context.Context, l *shardlog.Log) (*shardlog.State, error) {
+	s, _, err := l.Oldest(ctx)
+	if isFinding(err) {
+		return shardlog.NewState(l.Shard()), nil
+	}
+	for err == nil {
+		var records []shardlog.Stored
+		records, err = l.ReadAfter(ctx, s.Position(), readBatch)
 		for _, r := range records {
 			if s.Apply(r.Record, r.Bytes) != nil {
 				return s, nil // s is as it was before
 			}
 		}
-		if err == nil && len(records) == readBatch {
-			continue
+		if isFinding(err) || err == nil && len(records) < readBatch {
+			return s, nil
 		}
-		if isFinding(err) {
-			err = nil
-		}
-		return s, err
 	}
+	return nil, err
 }
 
 // readBatch bounds the records of a log that are held at a time.

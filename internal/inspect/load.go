@@ -2,6 +2,7 @@ package inspect
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -54,6 +55,17 @@ func (l *Load) read(ctx context.Context, log *shardlog.Log, head chain.Position)
 		}
 		n := min(head, loadBatch)
 		records, err := log.ReadAfter(ctx, head-n, int(n))
+		var trimmed *chain.TrimmedError
+		if errors.As(err, &trimmed) { // older records are gone
+			switch n = head - min(head, trimmed.Base); {
+			case n == 0 && first.IsZero():
+				return err // not even the newest of them can be read: the view is old
+			case n == 0:
+				l.From = first
+				return nil
+			}
+			records, err = log.ReadAfter(ctx, head-n, int(n))
+		}
 		if err != nil {
 			return err
 		}

@@ -17,7 +17,7 @@ type Check string
 
 // The checks, in the order of the report.
 const (
-	CheckLog        Check = "shard logs fold from the first record on (links, epochs, progress, ledgers)"
+	CheckLog        Check = "shard logs fold from the oldest record or checkpoint on (links, epochs, progress, ledgers)"
 	CheckCheckpoint Check = "checkpoints hold what the records say"
 	CheckObjects    Check = "referenced objects are there, with their length and checksum"
 	CheckIsolation  Check = "each file holds one tenant, one table, one bucket"
@@ -134,48 +134,6 @@ func (v *View) Verify(ctx context.Context, intake []IntakeRange, why string) (*R
 	ids.compare(r, v)
 	v.verifyIntake(r, intake, why)
 	return r, ctx.Err()
-}
-
-// verifyLog folds a shard's records from the first one on, and compares the
-// outcome with the state that came from a checkpoint.
-func (v *View) verifyLog(ctx context.Context, r *Report, loaded *shardlog.State) error {
-	id := loaded.Shard()
-	if err := v.damage[id]; err != nil {
-		r.fail(CheckLog, "%v", err)
-	}
-	log := v.logs[id]
-	s := shardlog.NewState(id)
-	res := r.Results[CheckLog]
-	for s.Position() < loaded.Position() {
-		left := loaded.Position() - s.Position()
-		records, err := log.ReadAfter(ctx, s.Position(), int(min(readBatch, left)))
-		if isFinding(err) {
-			r.fail(CheckLog, "shard %d after position %d: %v", id, uint64(s.Position()), err)
-			return nil
-		}
-		if err != nil {
-			return fmt.Errorf("shard %d: %w", id, err)
-		}
-		if len(records) == 0 {
-			r.fail(CheckLog, "shard %d: record %d is missing, though the state is at %d", id, uint64(s.Position())+1, uint64(loaded.Position()))
-			return nil
-		}
-		for _, rec := range records {
-			res.Checked++
-			if err := s.Apply(rec.Record, rec.Bytes); err != nil {
-				r.fail(CheckLog, "shard %d: %v", id, err)
-				return nil
-			}
-		}
-	}
-	if v.damage[id] != nil {
-		return nil // the state is that of the records
-	}
-	r.Results[CheckCheckpoint].Checked++
-	if what, a, b := difference(s, loaded); what != "" {
-		r.fail(CheckCheckpoint, "shard %d at %d: %s: the records say %s, the checkpoint led to %s", id, uint64(s.Position()), what, a, b)
-	}
-	return nil
 }
 
 // object reads a referenced object and checks its length and sum.

@@ -279,3 +279,31 @@ func raceAsProcess(t *testing.T, root string) {
 		}
 	}
 }
+
+// An object that is replaced by a later one (the later is put first) is seen, or the later one is: what
+// asks for the newest of several objects by a listing must never see none.
+func TestListSeesOneOfTwoThatFollowEachOther(t *testing.T) {
+	d := openTestDir(t, t.TempDir())
+	for _, key := range []string{"base/1", "base/2", "other/1"} {
+		if err := d.Put(t.Context(), key, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var got []string
+	for o, err := range d.List(t.Context(), "base/", "") {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got = append(got, o.Key); o.Key == "base/1" {
+			if err := d.Put(t.Context(), "base/3", nil); err != nil {
+				t.Fatal(err)
+			}
+			if err := d.Delete(t.Context(), "base/2"); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if !slices.Equal(got, []string{"base/1", "base/3"}) {
+		t.Errorf("listed %q", got)
+	}
+}

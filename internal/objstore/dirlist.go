@@ -15,6 +15,7 @@ type dirWalk struct {
 	ctx           context.Context
 	prefix, after string
 	yield         func(Object, error) bool
+	vanished      bool // an entry was deleted since its folder was read
 }
 
 // folder lists the folder that keys beginning with under (empty, or ending in a
@@ -24,18 +25,40 @@ func (w *dirWalk) folder(under string) bool {
 		w.yield(Object{}, err)
 		return false
 	}
+	names, ok := w.names(under)
+	for i := 0; i < len(names); i++ {
+		name := names[i]
+		if !w.entry(under + name) {
+			return false
+		}
+		if w.vanished {
+			// What was put before the entry was deleted may be missing among the names: they
+			// are read anew, so that of two objects that follow each other one is always seen.
+			w.vanished = false
+			if names, ok = w.names(under); !ok {
+				break
+			}
+			at, _ := slices.BinarySearch(names, name)
+			i = at - 1
+		}
+	}
+	return ok
+}
+
+// names are those of a folder's entries, in the order of the keys; not ok: the listing ended.
+func (w *dirWalk) names(under string) (names []string, ok bool) {
 	entries, err := os.ReadDir(w.dir.path(under))
 	if err != nil {
 		// Gone since its parent was read: a Delete left it empty.
 		if under != "" && (errors.Is(err, os.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)) {
-			return true
+			return nil, true
 		}
 		w.yield(Object{}, err)
-		return false
+		return nil, false
 	}
 	// A folder's keys go on with a slash, which sorts behind !-.'()* and before
 	// digits, letters and _; only with it are names in the order of the keys.
-	names := make([]string, 0, len(entries))
+	names = make([]string, 0, len(entries))
 	for _, entry := range entries {
 		name := entry.Name()
 		if entry.IsDir() {
@@ -46,12 +69,7 @@ func (w *dirWalk) folder(under string) bool {
 		}
 	}
 	slices.Sort(names)
-	for _, name := range names {
-		if !w.entry(under + name) {
-			return false
-		}
-	}
-	return true
+	return names, true
 }
 
 func (w *dirWalk) entry(key string) bool {
@@ -71,7 +89,8 @@ func (w *dirWalk) entry(key string) bool {
 	}
 	info, err := os.Lstat(w.dir.path(key))
 	if errors.Is(err, os.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
-		return true // deleted since its folder was read
+		w.vanished = true
+		return true
 	}
 	if err != nil {
 		w.yield(Object{}, err)

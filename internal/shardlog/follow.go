@@ -15,8 +15,13 @@ type Stored struct {
 	Bytes  []byte
 }
 
+// Link is what the next record must name.
+func (s Stored) Link() Link { return Link{Nonce: s.Record.Nonce, Sum: objstore.Sum(s.Bytes)} }
+
 // Follow applies every record after s's position that is there now, and returns
-// them.
+// them. What it applies is confirmed (package chain). If records that s had not read were
+// deleted, s becomes the newest state, by a checkpoint; of the records that it passes over that
+// way none is returned.
 func (l *Log) Follow(ctx context.Context, s *State) ([]Record, error) {
 	var out []Record
 	for {
@@ -27,10 +32,24 @@ func (l *Log) Follow(ctx context.Context, s *State) ([]Record, error) {
 			}
 			out = append(out, one.Record)
 		}
+		if errors.Is(err, chain.ErrTrimmed) {
+			return out, l.reload(ctx, s, err)
+		}
 		if err != nil || len(batch) < followBatch {
 			return out, err
 		}
 	}
+}
+
+// reload makes s the newest state, because it is behind what was deleted.
+func (l *Log) reload(ctx context.Context, s *State, why error) error {
+	l.log.Info("loading the shard log anew", "position", uint64(s.Position()), "reason", why)
+	loaded, err := l.Load(ctx)
+	if err != nil {
+		return err
+	}
+	*s = *loaded
+	return nil
 }
 
 // followBatch bounds the records that are read before they are folded.
@@ -53,11 +72,25 @@ func (l *Log) catchUp(ctx context.Context, s *State) (records int, err error) {
 }
 
 // ReadAfter returns the records behind a position that are there now, at most
-// limit of them, without folding them. With an error come the records before it.
+// limit of them, without folding them. With an error come the records before it. All are
+// confirmed, and so is that there are no more; chain.ErrTrimmed if records behind the
+// position were deleted.
 //
 // It reads one record, and as long as all are there, more and more at a time, so
 // that a poll of the head costs one request and a long way few round trips.
 func (l *Log) ReadAfter(ctx context.Context, after chain.Position, limit int) ([]Stored, error) {
+	out, err := l.readAfter(ctx, after, limit)
+	if err != nil && len(out) == 0 && !errors.Is(err, ErrCorrupt) && !errors.Is(err, ErrNewerFormat) {
+		return nil, err // the store's; nothing was found that could be false
+	}
+	if err := l.chain.Confirm(ctx, after+1); err != nil {
+		return nil, fmt.Errorf("shard %s: %w", l.shard, err)
+	}
+	return out, err
+}
+
+// readAfter is ReadAfter before the question whether what was found is true.
+func (l *Log) readAfter(ctx context.Context, after chain.Position, limit int) ([]Stored, error) {
 	var out []Stored
 	for window := 1; len(out) < limit; window = min(2*window, l.cfg.Parallel) {
 		bodies, err := l.readWindow(ctx, after+1, min(window, limit-len(out)))

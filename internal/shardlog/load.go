@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 
 	"github.com/togodb/togo/internal/chain"
@@ -14,37 +15,133 @@ import (
 // whole log.
 const maxRootTries = 16
 
+// maxLoadTries bounds how often one start begins again because records or checkpoints
+// that it reads are deleted meanwhile.
+const maxLoadTries = 8
+
+var (
+	// errMoved: what a checkpoint names is gone, and there are other checkpoints by now.
+	errMoved = errors.New("the checkpoints were deleted while they were read")
+	// errStore marks an answer of the store that says nothing of the object.
+	errStore = errors.New("can't be read")
+)
+
 // Load returns the newest state: the newest checkpoint and every record after it.
 // A checkpoint that cannot be used is passed over, with a line in the log of the
 // process: the shard log is the truth, and an older checkpoint or none makes a start
-// only slower.
+// only slower. Where old records were deleted, one checkpoint above them must be
+// usable: ErrCorrupt if none is, which names the place.
 func (l *Log) Load(ctx context.Context) (*State, error) {
+	var floor chain.Position // records up to here were deleted: what was made of older ones alone counts no more
+	for try := 1; ; try++ {
+		s, err := l.loadOnce(ctx, floor)
+		var trimmed *chain.TrimmedError
+		switch {
+		case err == nil:
+			return s, nil
+		case try == maxLoadTries:
+			return nil, err
+		case errors.As(err, &trimmed):
+			floor = max(floor, trimmed.Base)
+		case !errors.Is(err, errMoved):
+			return nil, err
+		}
+		l.log.Info("records or checkpoints were deleted during the start, beginning again", "reason", err)
+	}
+}
+
+// Oldest is the first state that can be known, and base the position up to which records may be gone:
+// the empty state and 0, or, where old records were deleted, the state of the oldest checkpoint above them that can be used.
+func (l *Log) Oldest(ctx context.Context) (s *State, base chain.Position, err error) {
+	markers, err := l.chain.Markers(ctx)
+	if err != nil {
+		return nil, 0, err
+	}
+	if len(markers) == 0 {
+		return NewState(l.shard), 0, nil
+	}
+	base = markers[len(markers)-1]
+	roots, err := l.listRoots(ctx, base-1)
+	if err != nil {
+		return nil, base, err
+	}
+	for _, at := range roots {
+		s, err := l.loadRoot(ctx, at)
+		if err == nil {
+			return s, base, nil
+		}
+		if errors.Is(err, ErrCorrupt) || errors.Is(err, ErrNewerFormat) || errors.Is(err, errStore) {
+			return nil, base, err
+		}
+	}
+	return nil, base, corrupt(l.shard, base, refuse("the records up to here were deleted, and no checkpoint above them can be used"))
+}
+
+// loadOnce is one try of Load, from a checkpoint at floor or above.
+func (l *Log) loadOnce(ctx context.Context, floor chain.Position) (*State, error) {
 	roots, err := l.newestRoots(ctx)
 	if err != nil {
 		return nil, err
 	}
-	s := NewState(l.shard)
-	for i := len(roots) - 1; i >= max(0, len(roots)-maxRootTries); i-- {
-		loaded, err := l.loadRoot(ctx, roots[i])
-		if err == nil {
-			s = loaded
-			break
-		}
-		if errors.Is(err, ErrNewerFormat) || errors.Is(err, ErrCorrupt) || ctx.Err() != nil {
-			return nil, err
-		}
-		l.cfg.Metrics.fallbacks.Inc()
-		l.log.Error("checkpoint cannot be used, going back to an older one", "position", uint64(roots[i]), "error", err)
+	s, err := l.newestUsable(ctx, roots, floor)
+	if err != nil {
+		return nil, err
 	}
 	from := s.Position()
-	if from == 0 && len(roots) > 0 {
-		l.log.Error("no checkpoint can be used, reading the whole log", "checkpoints", len(roots))
-	}
 	if _, err := l.catchUp(ctx, s); err != nil {
 		return nil, err
 	}
 	l.log.Info("loaded", "checkpoint", uint64(from), "position", uint64(s.Position()))
 	return s, nil
+}
+
+// newestUsable is the state of the newest root that can be used, or of the empty log if
+// none can and no record was deleted.
+func (l *Log) newestUsable(ctx context.Context, roots []chain.Position, floor chain.Position) (*State, error) {
+	var failed error // of the store
+	for i := len(roots) - 1; i >= max(0, len(roots)-maxRootTries) && roots[i] >= floor; i-- {
+		s, err := l.loadRoot(ctx, roots[i])
+		switch {
+		case err == nil:
+			return s, nil
+		case errors.Is(err, ErrNewerFormat) || errors.Is(err, ErrCorrupt) || errors.Is(err, chain.ErrTrimmed) || ctx.Err() != nil:
+			return nil, err
+		case errors.Is(err, objstore.ErrNotFound):
+			if err := l.checkMoved(ctx, roots); err != nil {
+				return nil, err
+			}
+		case errors.Is(err, errStore):
+			failed = err
+		}
+		l.cfg.Metrics.fallbacks.Inc()
+		l.log.Error("checkpoint cannot be used, going back to an older one", "position", uint64(roots[i]), "error", err)
+	}
+	markers, err := l.chain.Markers(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if len(markers) > 0 {
+		if failed != nil {
+			return nil, failed
+		}
+		if err := l.checkMoved(ctx, roots); err != nil {
+			return nil, err
+		}
+		return nil, corrupt(l.shard, markers[len(markers)-1], refuse("the records up to here were deleted, and no checkpoint above them can be used"))
+	}
+	if len(roots) > 0 {
+		l.log.Error("no checkpoint can be used, reading the whole log", "checkpoints", len(roots))
+	}
+	return NewState(l.shard), nil
+}
+
+// checkMoved is errMoved if the newest checkpoints are others than those listed before.
+func (l *Log) checkMoved(ctx context.Context, roots []chain.Position) error {
+	now, err := l.newestRoots(ctx)
+	if err == nil && !slices.Equal(now, roots) {
+		err = errMoved
+	}
+	return err
 }
 
 // rootPage is how many entries of a listing are read before we look for its end
@@ -105,7 +202,7 @@ func (l *Log) listRoots(ctx context.Context, after chain.Position) ([]chain.Posi
 // loadRoot is the state that a checkpoint holds. It fails with ErrCorrupt if the
 // log itself does not hold what the checkpoint was made of.
 func (l *Log) loadRoot(ctx context.Context, at chain.Position) (*State, error) {
-	body, err := l.store.Get(ctx, l.rootPrefix()+at.String())
+	body, err := l.getObject(ctx, l.rootPrefix()+at.String())
 	if err != nil {
 		return nil, err
 	}
@@ -116,14 +213,8 @@ func (l *Log) loadRoot(ctx context.Context, at chain.Position) (*State, error) {
 	if r.State.Shard != l.shard || r.State.Position != at {
 		return nil, fmt.Errorf("checkpoint of shard %s at %d under the wrong name", r.State.Shard, uint64(r.State.Position))
 	}
-	record, err := l.chain.Read(ctx, at)
-	switch {
-	case errors.Is(err, objstore.ErrNotFound):
-		return nil, corrupt(l.shard, at, refuse("there is a checkpoint, but the record is gone: the bucket was rolled back"))
-	case err != nil:
+	if err := l.checkRecord(ctx, r); err != nil {
 		return nil, err
-	case objstore.Sum(record) != r.State.Last.Sum:
-		return nil, corrupt(l.shard, at, refuse("the record is not the one that the checkpoint was made of: the bucket was rolled back and gone on, or a record was changed"))
 	}
 	s := NewState(l.shard)
 	s.small = r.State
@@ -143,6 +234,37 @@ func (l *Log) loadRoot(ctx context.Context, at chain.Position) (*State, error) {
 		return nil, fmt.Errorf("checkpoint of %d fragments and %d id segments, but its manifests hold %d and %d", r.Fragments, r.Segments, fragments, segments)
 	}
 	return s, nil
+}
+
+// checkRecord: the log holds the record that a checkpoint was made of, unless it was deleted
+// since.
+func (l *Log) checkRecord(ctx context.Context, r *root) error {
+	at := r.State.Position
+	var what error
+	record, err := l.getObject(ctx, l.chain.Key(at))
+	switch {
+	case errors.Is(err, objstore.ErrNotFound):
+		what = refuse("there is a checkpoint, but the record is gone: the bucket was rolled back")
+	case err != nil:
+		return err
+	case objstore.Sum(record) != r.State.Last.Sum:
+		what = refuse("the record is not the one that the checkpoint was made of: the bucket was rolled back and gone on, or a record was changed")
+	default:
+		return nil
+	}
+	if err := l.chain.Confirm(ctx, at); err != nil {
+		return err
+	}
+	return corrupt(l.shard, at, what)
+}
+
+// getObject reads an object of the log; errors but ErrNotFound are errStore too.
+func (l *Log) getObject(ctx context.Context, key string) ([]byte, error) {
+	body, err := l.store.Get(ctx, key)
+	if err != nil && !errors.Is(err, objstore.ErrNotFound) {
+		return nil, fmt.Errorf("%w: %w", errStore, err)
+	}
+	return body, err
 }
 
 // each runs one load for each of n objects, some at a time.

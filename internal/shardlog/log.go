@@ -1,6 +1,7 @@
 package shardlog
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -86,7 +87,7 @@ func OpenWith(store objstore.Store, shard event.ShardID, cfg Config) *Log {
 	cfg = cfg.withDefaults()
 	l := &Log{store: store, shard: shard, cfg: cfg, log: cfg.Logger.With("shard", shard)}
 	l.chain = chain.Log{
-		Store: store, Prefix: l.folder() + "/log", Backoff: cfg.Backoff,
+		Store: store, Prefix: l.folder() + "/log", Base: l.folder() + "/base", Backoff: cfg.Backoff,
 		OnRetry: func(p chain.Position, attempt int, err error) {
 			cfg.Metrics.retries.Inc()
 			l.log.Warn("append not settled, trying again", "position", uint64(p), "attempt", attempt, "error", err)
@@ -161,11 +162,15 @@ func (l *Log) decode(p chain.Position, body []byte) (Record, error) {
 // returned: the caller judges what it changed.
 //
 // A record that the fold would refuse is not written: ErrRefused, and ErrFenced
-// too if the shard has another owner.
+// too if the shard has another owner. After chain.ErrTrimmed s is to be loaded anew, and r, which may
+// have been in the log, to be judged anew.
 func (l *Log) Append(ctx context.Context, s *State, r *Record) (won bool, found Record, err error) {
 	if r.Nonce != "" && r.Position != 0 && r.Position <= s.Position() {
 		// s has followed the log past the place where r was tried.
 		body, err := l.chain.Read(ctx, r.Position)
+		if err == nil || errors.Is(err, objstore.ErrNotFound) {
+			err = cmp.Or(l.chain.Confirm(ctx, r.Position), err)
+		}
 		if err != nil {
 			return false, Record{}, fmt.Errorf("shard %s: %w", l.shard, err)
 		}
@@ -202,6 +207,9 @@ func (l *Log) Claim(ctx context.Context, s *State, owner, incarnation string) (e
 		claim := Claim{Owner: owner, Incarnation: incarnation, Epoch: s.Epoch() + 1}
 		r := Record{Kind: KindClaim, Claim: &claim}
 		won, _, err := l.Append(ctx, s, &r)
+		if errors.Is(err, chain.ErrTrimmed) {
+			err = l.reload(ctx, s, err)
+		}
 		if err != nil {
 			return 0, "", fmt.Errorf("claim shard %s: %w", l.shard, err)
 		}
@@ -233,14 +241,19 @@ func (l *Log) AcceptGap(ctx context.Context, s *State, make func(*State) (*Gap, 
 	})
 }
 
-// insist appends a record that is made anew after each lost race.
+// insist appends a record that is made anew after each lost race, and after the log was
+// loaded anew.
 func (l *Log) insist(ctx context.Context, s *State, make func() (*Record, error)) error {
 	for range maxClaimTries {
 		r, err := make()
 		if err != nil {
 			return err
 		}
-		if won, _, err := l.Append(ctx, s, r); won || err != nil {
+		won, _, err := l.Append(ctx, s, r)
+		if errors.Is(err, chain.ErrTrimmed) {
+			err = l.reload(ctx, s, err)
+		}
+		if won || err != nil {
 			return err
 		}
 	}

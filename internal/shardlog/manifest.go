@@ -113,7 +113,7 @@ const maxManifestBytes = 1 << 30
 
 // getManifest reads the object of a ref, which must be as the ref says.
 func (l *Log) getManifest(ctx context.Context, ref manifestRef, into any) error {
-	body, err := l.store.Get(ctx, l.manifestKey(ref.Name))
+	body, err := l.getObject(ctx, l.manifestKey(ref.Name))
 	if err != nil {
 		return fmt.Errorf("manifest %s: %w", ref.Name, err)
 	}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/togodb/togo/internal/chain"
 	"github.com/togodb/togo/internal/idseg"
 	"github.com/togodb/togo/internal/shardlog"
 	"github.com/togodb/togo/writer/dedup"
@@ -67,6 +68,11 @@ func (c *Core) appended(in Appended) {
 	}
 	if errors.Is(in.Err, shardlog.ErrNewerFormat) {
 		c.stop(Stop{Reason: Newer, Err: in.Err})
+		return
+	}
+	if errors.Is(in.Err, chain.ErrTrimmed) {
+		// The position was deleted, with our record in it or not: the newest checkpoint says.
+		c.reload(in.Err.Error())
 		return
 	}
 	if in.Err != nil {
