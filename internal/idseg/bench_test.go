@@ -1,6 +1,7 @@
 package idseg
 
 import (
+	"io"
 	"math/rand/v2"
 	"testing"
 
@@ -66,4 +67,28 @@ func BenchmarkFilter(b *testing.B) {
 		head.MayHold(id)
 	}
 	m.PerEvent(b.N)
+}
+
+// BenchmarkMerge: 16 commits' segments of 100 tenants and two buckets become one.
+func BenchmarkMerge(b *testing.B) {
+	for name, memory := range map[string]int64{"kept": 256 << 20, "twice": 8 << 20} {
+		b.Run(name, func(b *testing.B) {
+			s := &shelf{objects: map[string][]byte{}}
+			var inputs []MergeInput
+			ids := 0
+			for i := range 16 {
+				entries := entriesOf(uint64(i), 2, 100, 500)
+				inputs, ids = append(inputs, s.add(b, entries, DefaultConfig())), ids+len(entries)
+			}
+			spec := all
+			spec.MemoryBytes = memory
+			m := cpu.Start(b)
+			for range b.N {
+				if _, err := Merge(b.Context(), s, inputs, spec, func(int) (io.Writer, error) { return io.Discard, nil }); err != nil {
+					b.Fatal(err)
+				}
+			}
+			m.PerEvent(b.N * ids)
+		})
+	}
 }

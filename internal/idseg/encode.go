@@ -246,29 +246,49 @@ func (r rawEntries) Swap(i, j int) {
 func (p *outPart) writeHead(body []byte, cfg Config) {
 	f := p.fixed
 	end := p.at.Offset + int64(f.headBytes)
-	b := f.append(body[p.at.Offset:p.at.Offset:end])
 	filter := bloom.New(uint(f.filterBits), uint(cfg.FilterHashes))
 	for _, g := range p.groups {
 		for i := 0; i < len(g.run); i += EntryBytes {
 			filter.Add(g.run[i : i+hashBytes])
 		}
 	}
-	for _, w := range filter.BitSet().Words()[:f.filterBits/64] {
-		b = binary.LittleEndian.AppendUint64(b, w)
-	}
+	var index []byte
 	for _, g := range p.groups {
+		for block := range slices.Chunk(g.run, BlockEntries*EntryBytes) {
+			index = appendIndex(index, block)
+		}
+	}
+	appendHead(body[p.at.Offset:p.at.Offset:end], f, filter, directoryOf(p.groups), index)
+}
+
+// appendIndex appends the index entry of a block.
+func appendIndex(index, block []byte) []byte {
+	index = append(index, block[:8]...)
+	return binary.LittleEndian.AppendUint32(index, checksum(block))
+}
+
+// directoryOf encodes the tenants and their numbers of ids.
+func directoryOf(groups []*group) []byte {
+	var b []byte
+	for _, g := range groups {
 		b = binary.AppendUvarint(b, uint64(len(g.tenant)))
 		b = append(b, g.tenant...)
 		b = binary.AppendUvarint(b, g.count)
 	}
-	for _, g := range p.groups {
-		for block := range slices.Chunk(g.run, BlockEntries*EntryBytes) {
-			b = append(b, block[:8]...)
-			b = binary.LittleEndian.AppendUint32(b, checksum(block))
-		}
+	return b
+}
+
+// appendHead appends a whole head. What is given must have the lengths that f says.
+func appendHead(b []byte, f fixed, filter *bloom.BloomFilter, directory, index []byte) []byte {
+	start := len(b)
+	b = f.append(b)
+	for _, word := range filter.BitSet().Words()[:f.filterBits/64] {
+		b = binary.LittleEndian.AppendUint64(b, word)
 	}
-	b = binary.LittleEndian.AppendUint32(b, checksum(body[p.at.Offset:p.at.Offset+int64(len(b))]))
-	if int64(len(b)) != int64(f.headBytes) {
-		panic(fmt.Sprintf("idseg: head of bucket %d has %d bytes, laid out as %d", f.bucket, len(b), f.headBytes))
+	b = append(append(b, directory...), index...)
+	b = binary.LittleEndian.AppendUint32(b, checksum(b[start:]))
+	if len(b)-start != int(f.headBytes) {
+		panic(fmt.Sprintf("idseg: head of bucket %d has %d bytes, laid out as %d", f.bucket, len(b)-start, f.headBytes))
 	}
+	return b
 }

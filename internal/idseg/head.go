@@ -109,7 +109,10 @@ func (f fixed) validate(format byte) error {
 }
 
 // DecodeHead decodes the head that begins with b; b may go on with entries.
-func DecodeHead(b []byte) (*Head, error) {
+func DecodeHead(b []byte) (*Head, error) { return decodeHead(b, true) }
+
+// decodeHead leaves the filter out for a merge, which needs none of its inputs'.
+func decodeHead(b []byte, withFilter bool) (*Head, error) {
 	f, err := decodeFixed(b)
 	if err != nil {
 		return nil, err
@@ -123,12 +126,14 @@ func DecodeHead(b []byte) (*Head, error) {
 		return nil, fmt.Errorf("%w: checksum of the head of bucket %d", ErrCorrupt, f.bucket)
 	}
 	h := &Head{Bucket: f.bucket, IDs: int64(f.ids), bytes: int64(f.headBytes), blockEntries: int64(f.blockEntries)}
-	words := make([]uint64, f.filterBits/64)
-	for i := range words {
-		words[i] = binary.LittleEndian.Uint64(rest[i*8:])
+	if withFilter {
+		words := make([]uint64, f.filterBits/64)
+		for i := range words {
+			words[i] = binary.LittleEndian.Uint64(rest[i*8:])
+		}
+		h.filter = bloom.From(words, uint(f.hashes))
 	}
-	h.filter = bloom.From(words, uint(f.hashes))
-	rest = rest[len(words)*8:]
+	rest = rest[f.filterBits/8:]
 	blocks, err := h.decodeDirectory(rest[:f.directoryBytes], int(f.tenants))
 	if err != nil {
 		return nil, err

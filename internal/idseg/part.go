@@ -51,10 +51,8 @@ func (h *Head) Entries(r Range, data []byte) (Entries, error) {
 			return Entries{}, fmt.Errorf("%w: block %d of bucket %d is not the one of the index", ErrCorrupt, r.block+i, h.Bucket)
 		}
 	}
-	for i := EntryBytes; i < len(data); i += EntryBytes {
-		if bytes.Compare(data[i-EntryBytes:i-EntryBytes+hashBytes], data[i:i+hashBytes]) >= 0 {
-			return Entries{}, fmt.Errorf("%w: entry %d of a range of bucket %d out of order", ErrCorrupt, i/EntryBytes, h.Bucket)
-		}
+	if !ascending(nil, data) {
+		return Entries{}, fmt.Errorf("%w: a range of bucket %d is out of order", ErrCorrupt, h.Bucket)
 	}
 	return Entries{raw: data}, nil
 }
