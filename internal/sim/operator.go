@@ -25,10 +25,12 @@ type operator struct {
 	keeper *keeper
 	store  *client
 	idle   bool // nothing is changed any more
+
+	settingsRandom *rand.Rand
 }
 
 func (w *world) startOperator() *operator {
-	o := &operator{Process: w.NewProcess("operator"), w: w, r: w.random("operator")}
+	o := &operator{Process: w.NewProcess("operator"), w: w, r: w.random("operator"), settingsRandom: w.random("settings")}
 	o.again()
 	return o
 }
@@ -48,6 +50,15 @@ func (o *operator) again() {
 				o.forget()
 			default:
 				o.change()
+			}
+		}
+	})
+	o.Spawn("tenants", func() {
+		k := w.newSettings(o.Process, o.store)
+		for {
+			w.Sleep(delay(o.settingsRandom, time.Second, w.plan.changeEvery))
+			if !o.idle {
+				o.changeSettings(k)
 			}
 		}
 	})

@@ -111,9 +111,10 @@ func (s *session) encode(e shard.Encode) {
 	for i := range e.Files {
 		p := &e.Files[i]
 		var f *fragment.File
+		input := p.InputFor(s.wp.tenants.Get(p.Input.Tenant))
 		for f == nil {
 			var err error
-			s.wp.encode.With(s.w.Loop, func() { f, err = fragment.Encode(context.Background(), p.Input, s.wp.columns) })
+			s.wp.encode.With(s.w.Loop, func() { f, err = fragment.Encode(context.Background(), input, s.wp.columns) })
 			if err != nil {
 				s.w.Sleep(time.Second)
 			}

@@ -12,6 +12,7 @@ import (
 	"github.com/togodb/togo/internal/kafka"
 	"github.com/togodb/togo/internal/shardlog"
 	"github.com/togodb/togo/internal/sim/loop"
+	"github.com/togodb/togo/internal/tenants"
 	"github.com/togodb/togo/writer/shard"
 )
 
@@ -22,6 +23,7 @@ type writerProcess struct {
 	shards  []event.ShardID // that it owns by configuration; nil: all
 	store   *client
 	keeper  *keeper
+	tenants *tenants.Keeper
 	columns *fragment.Registry
 	encode  loop.Lock // the registry's own lock must not be waited for within a turn
 	runners []*runner
@@ -63,9 +65,12 @@ func (w *world) startWriter(p *writerProcess) {
 	p.runners = nil
 	p.encode = loop.Lock{}
 	p.store = &client{w, p.Process}
-	p.columns = fragment.NewRegistry(p.store, fragment.RegistryConfig{MaxColumns: w.plan.maxColumns, NewNonce: w.nonce, Backoff: w.backoff(p.Process)})
+	p.columns = fragment.NewRegistry(p.store, fragment.RegistryConfig{
+		MaxColumnsOf: func(t event.TenantID) int { return p.tenants.Get(t).MaxColumns }, NewNonce: w.nonce, Backoff: w.backoff(p.Process),
+	})
 	p.Spawn("main", func() {
 		p.keeper = w.newKeeper(p.Process, p.store)
+		p.tenants = w.newSettings(p.Process, p.store)
 		for {
 			p.startShards()
 			w.Sleep(5 * time.Second)
