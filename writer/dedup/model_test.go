@@ -130,6 +130,7 @@ func (m *machine) Merge(t *rapid.T) {
 	if len(keys) < 2 {
 		t.Skip("too few segments")
 	}
+	m.target = rapid.SampledFrom([]int64{1, 2000, 1 << 30}).Draw(t, "target")
 	begin := rapid.IntRange(0, len(keys)-2).Draw(t, "begin")
 	m.merge(keys[begin:rapid.IntRange(begin+1, len(keys)).Draw(t, "end")])
 }

@@ -1,14 +1,19 @@
 package dedup
 
 import (
+	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"hash/fnv"
+	"io"
+	"math"
 	"slices"
 	"testing"
 
 	"github.com/togodb/togo/internal/event"
 	"github.com/togodb/togo/internal/idseg"
+	"github.com/togodb/togo/internal/objstore"
 )
 
 // tb is what tests and rapid's tests have in common.
@@ -32,6 +37,7 @@ type world struct {
 	inFlight []Load
 	reads    int
 	serial   int
+	target   int64 // of merges; 0: idseg's
 }
 
 func newWorld(t tb, cfg Config) *world {
@@ -156,17 +162,44 @@ func (w *world) liveKeys() []string {
 	return keys
 }
 
-// merge replaces segments by one, whose inputs are deleted from the store.
+// merge replaces segments by those that a real merge makes of them, cut at the world's
+// target.
 func (w *world) merge(keys []string) {
 	w.t.Helper()
 	var entries []idseg.Entry
+	var inputs []idseg.MergeInput
 	for _, k := range keys {
 		entries = append(entries, w.contents[k]...)
+		inputs = append(inputs, idseg.MergeInput{Key: k, Bytes: w.live[k].Bytes, Buckets: w.live[k].Buckets})
 		delete(w.live, k)
 		delete(w.contents, k)
 	}
-	ref := w.put(entries)
-	if err := w.ix.Replace(keys, []SegmentRef{ref}); err != nil {
+	store := objstore.NewMemory()
+	for key, body := range w.objects {
+		if err := store.Put(context.Background(), key, body); err != nil {
+			w.t.Fatalf("put: %v", err)
+		}
+	}
+	var bodies []*bytes.Buffer
+	spec := idseg.MergeSpec{Below: math.MinInt64, TargetBytes: w.target, Filter: w.format}
+	merged, err := idseg.Merge(context.Background(), store, inputs, spec, func(int) (io.Writer, error) {
+		bodies = append(bodies, new(bytes.Buffer))
+		return bodies[len(bodies)-1], nil
+	})
+	if err != nil {
+		w.t.Fatalf("merge: %v", err)
+	}
+	var refs []SegmentRef
+	for i, seg := range merged.Segments {
+		w.serial++
+		ref := SegmentRef{Key: fmt.Sprintf("ids/%d.ids", w.serial), Bytes: seg.Bytes, Buckets: seg.Buckets}
+		w.objects[ref.Key], w.live[ref.Key] = bodies[i].Bytes(), ref
+		w.contents[ref.Key] = slices.DeleteFunc(slices.Clone(entries), func(e idseg.Entry) bool {
+			return !slices.ContainsFunc(seg.Buckets, func(b idseg.Bucket) bool { return b.Bucket == e.Bucket })
+		})
+		refs = append(refs, ref)
+	}
+	if err := w.ix.Replace(keys, refs); err != nil {
 		w.t.Fatalf("replace: %v", err)
 	}
 }

@@ -1,8 +1,10 @@
 package shard
 
 import (
+	"bytes"
 	"context"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"os"
 	"slices"
@@ -12,7 +14,6 @@ import (
 	"time"
 
 	"github.com/togodb/togo/internal/idseg"
-	"github.com/togodb/togo/internal/objstore"
 	"github.com/togodb/togo/internal/shardlog"
 )
 
@@ -25,12 +26,11 @@ type chaos struct {
 	orphans []Append // appends of the dead that may still land
 	claims  int
 	sent    []string // lines, for copies
-	ids     map[string][]idseg.Entry
 	merges  int
 }
 
 func newChaos(t testing.TB, seed uint64) *chaos {
-	c := &chaos{world: newWorld(t), rng: rand.New(rand.NewPCG(seed, 0)), ids: map[string][]idseg.Entry{}}
+	c := &chaos{world: newWorld(t), rng: rand.New(rand.NewPCG(seed, 0))}
 	c.config.SmallTenantBytes = c.rng.Int64N(60)
 	c.config.FlushBytes = 20 + c.rng.Int64N(200)
 	c.config.DedupBytes = 200 + c.rng.Int64N(3000)
@@ -144,9 +144,6 @@ func (c *chaos) answer(wr *writer) {
 	i := c.rng.IntN(len(wr.queue))
 	e := wr.queue[i]
 	wr.queue = slices.Delete(wr.queue, i, i+1)
-	if enc, ok := e.(Encode); ok && enc.IDs != nil {
-		c.ids[enc.IDs.Key] = slices.Clone(enc.IDs.Entries)
-	}
 	c.do(wr, e)
 }
 
@@ -186,34 +183,46 @@ func (c *chaos) land() {
 	}
 }
 
-// mergeIDs is a compactor that merges all id segments and collects the inputs at once.
+// mergeIDs is a compactor that merges some id segments and collects the inputs at once.
 func (c *chaos) mergeIDs() {
-	s, err := c.log.Load(context.Background())
+	ctx := context.Background()
+	s, err := c.log.Load(ctx)
 	c.must(err)
-	var keys []string
-	var all []idseg.Entry
+	var inputs []idseg.MergeInput
 	s.Segments(func(seg shardlog.IDSegment) bool {
-		keys = append(keys, seg.Key)
-		all = append(all, c.ids[seg.Key]...)
+		inputs = append(inputs, idseg.MergeInput{Key: seg.Key, Bytes: seg.Bytes, Buckets: segmentRef(seg).Buckets})
 		return true
 	})
-	if len(keys) < 2 {
+	if len(inputs) < 2 {
 		return
+	}
+	c.rng.Shuffle(len(inputs), func(i, j int) { inputs[i], inputs[j] = inputs[j], inputs[i] })
+	inputs = inputs[:2+c.rng.IntN(len(inputs)-1)]
+	var keys []string
+	for _, in := range inputs {
+		keys = append(keys, in.Key)
 	}
 	begin := &shardlog.Record{Kind: shardlog.KindMergeBegin, MergeBegin: &shardlog.MergeBegin{Worker: "c", Inputs: keys}}
 	c.foreign(begin)
-	body, buckets, err := idseg.Encode(all, idseg.DefaultConfig())
+	spec := idseg.MergeSpec{Below: s.IDsBelow(), TargetBytes: []int64{1, 1 << 30}[c.rng.IntN(2)]}
+	var bodies []*bytes.Buffer
+	merged, err := idseg.Merge(ctx, c.store, inputs, spec, func(int) (io.Writer, error) {
+		bodies = append(bodies, new(bytes.Buffer))
+		return bodies[len(bodies)-1], nil
+	})
 	c.must(err)
-	c.merges++
-	key := fmt.Sprintf("ids/0/merged-%d.ids", c.merges)
-	c.must(c.store.PutIfAbsent(context.Background(), key, body))
-	c.ids[key] = all
-	seg := shardlog.IDSegment{Key: key, Bytes: int64(len(body)), Sum: objstore.Sum(body), IDs: int64(len(all))}
-	for _, b := range buckets {
-		seg.Buckets = append(seg.Buckets, shardlog.IDBucket{Bucket: b.Bucket, IDs: b.IDs, Offset: b.Offset, Length: b.Length})
+	end := &shardlog.MergeEnd{Job: begin.Nonce, Inputs: keys}
+	for i, m := range merged.Segments {
+		c.merges++
+		seg := shardlog.IDSegment{Key: fmt.Sprintf("ids/0/merged-%d.ids", c.merges), Bytes: m.Bytes, Sum: m.Sum, IDs: m.IDs}
+		c.must(c.store.PutIfAbsent(ctx, seg.Key, bodies[i].Bytes()))
+		for _, b := range m.Buckets {
+			seg.Buckets = append(seg.Buckets, shardlog.IDBucket{Bucket: b.Bucket, IDs: b.IDs, Offset: b.Offset, Length: b.Length})
+		}
+		end.IDs = append(end.IDs, seg)
 	}
-	c.foreign(&shardlog.Record{Kind: shardlog.KindMergeEnd, MergeEnd: &shardlog.MergeEnd{Job: begin.Nonce, Inputs: keys, IDs: []shardlog.IDSegment{seg}}})
-	c.must(c.store.Delete(context.Background(), keys...))
+	c.foreign(&shardlog.Record{Kind: shardlog.KindMergeEnd, MergeEnd: end})
+	c.must(c.store.Delete(ctx, keys...))
 }
 
 // finish lets one more writer do what is left.
