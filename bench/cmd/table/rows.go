@@ -48,6 +48,7 @@ type figure struct {
 const (
 	commit = "bench/commits.Commit"
 	memory = "bench/memory.Writer/tenants="
+	life   = "compactor/pick.Life/"
 )
 
 var figures = []figure{
@@ -60,6 +61,10 @@ var figures = []figure{
 	{"commit: us that it waits, memory store", "the same", []value{{commit, "us@10", ""}, {commit, "us@5000", ""}}},
 	{"commit: us of checkpoints beside it", "the same", []value{{commit, "beside-us@10", ""}, {commit, "beside-us@5000", ""}}},
 	{"commit: ms of the longest", "-", []value{{commit, "longest-ms", "that commits waited"}, {commit, "longest-beside-ms", "of a checkpoint beside"}}},
+	{"compaction: bytes written for each byte, a bucket's hour", "at most 4", lives("written/byte")},
+	{"compaction: fragments of a bucket at rest", "-", lives("fragments")},
+	{"compaction: of them small, the most of a level", "at most 2", lives("small")},
+	{"compaction: median fragment at rest, % of the target", "at least 50 from 512 MiB on", lives("median-%")},
 	{"writer's heap against its budget, 10 tenants", "at most 1.25", heap("10")},
 	{"writer's heap against its budget, 200 tenants", "at most 1.25", heap("200")},
 	{"writer's heap against its budget, 2,000 tenants", "at most 1.25", heap("2000")},
@@ -70,6 +75,15 @@ func heap(tenants string) []value {
 		{memory + tenants, "heap/budget", "of it"}, {memory + tenants, "peak-heap-MiB", "MiB at most"}, {memory + tenants, "budget-MiB", "MiB budget"},
 		{memory + tenants, "%gc", "% of the CPU for the collector"},
 	}
+}
+
+// lives are the modelled buckets of compaction, by their size.
+func lives(unit string) []value {
+	var out []value
+	for _, size := range []string{"70MiB", "720MiB", "2GiB", "9GiB", "15GiB"} {
+		out = append(out, value{life + size, unit, "of " + size})
+	}
+	return out
 }
 
 // keys are for programs.
@@ -99,6 +113,8 @@ var keys = []struct{ key, benchmark, unit string }{
 	{"commit_beside_us_5000", commit, "beside-us@5000"},
 	{"commit_longest_ms", commit, "longest-ms"},
 	{"commit_longest_beside_ms", commit, "longest-beside-ms"},
+	{"written_per_byte_2gib", life + "2GiB", "written/byte"},
+	{"written_per_byte_15gib", life + "15GiB", "written/byte"},
 	{"writer_mem_ratio_10", memory + "10", "heap/budget"},
 	{"writer_mem_ratio_200", memory + "200", "heap/budget"},
 	{"writer_mem_ratio_2000", memory + "2000", "heap/budget"},
