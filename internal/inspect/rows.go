@@ -11,20 +11,22 @@ import (
 )
 
 // Events yields a tenant's events whose time lies in the span, file by file in the
-// order of buckets. An event is valid until the next. It ends at the first error.
+// order of buckets. An event is valid until the next. It ends at the first error; one
+// that is ErrVanished means that a new view has what is missing.
 func (v *View) Events(ctx context.Context, tenant event.TenantID, span Span) iter.Seq2[*fragment.Event, error] {
 	return func(yield func(*fragment.Event, error) bool) {
 		for _, f := range v.Files(tenant, shardlog.TableEvents, span) {
 			r, err := fragment.Open(ctx, v.Objects, f.Key, f.Bytes)
 			if err != nil {
-				yield(nil, err)
+				yield(nil, v.explain(ctx, f, err))
 				return
 			}
 			for e, err := range r.Events() {
-				if err == nil && !span.holds(e.Timestamp) {
-					continue
+				if err != nil {
+					yield(nil, v.explain(ctx, f, err))
+					return
 				}
-				if !yield(e, err) || err != nil {
+				if span.holds(e.Timestamp) && !yield(e, nil) {
 					return
 				}
 			}
@@ -39,14 +41,15 @@ func (v *View) Letters(ctx context.Context, tenant event.TenantID, span Span) it
 		for _, f := range v.Files(tenant, shardlog.TableDeadLetters, span) {
 			r, err := fragment.Open(ctx, v.Objects, f.Key, f.Bytes)
 			if err != nil {
-				yield(nil, err)
+				yield(nil, v.explain(ctx, f, err))
 				return
 			}
 			for l, err := range r.DeadLetters() {
-				if err == nil && !span.holds(l.Timestamp) {
-					continue
+				if err != nil {
+					yield(nil, v.explain(ctx, f, err))
+					return
 				}
-				if !yield(l, err) || err != nil {
+				if span.holds(l.Timestamp) && !yield(l, nil) {
 					return
 				}
 			}
