@@ -135,6 +135,7 @@ func (l *log) commit() {
 	l.must(l.state.Apply(found, stored))
 	var beside time.Duration
 	if l.log.CheckpointDue(l.state) {
+		l.state.Own(l.state.ClaimNonce())
 		plan := l.state.PlanCheckpoint()
 		writing := time.Now()
 		l.must(l.log.WriteCheckpoint(ctx, plan))

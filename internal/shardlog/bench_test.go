@@ -97,6 +97,7 @@ func BenchmarkCheckpoint(b *testing.B) {
 		}
 	}
 	grow(500)
+	s.Own(s.ClaimNonce())
 	if err := l.Checkpoint(b.Context(), s); err != nil {
 		b.Fatal(err)
 	}
@@ -106,6 +107,7 @@ func BenchmarkCheckpoint(b *testing.B) {
 		grow(64)
 		b.StartTimer()
 		begin := time.Now()
+		s.Own(s.ClaimNonce())
 		p := s.PlanCheckpoint()
 		plan += time.Since(begin)
 		if err := l.WriteCheckpoint(b.Context(), p); err != nil {

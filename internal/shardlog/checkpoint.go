@@ -2,14 +2,12 @@ package shardlog
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
 
 	"github.com/togodb/togo/internal/chain"
 	"github.com/togodb/togo/internal/event"
-	"github.com/togodb/togo/internal/objstore"
 )
 
 // layout decides how a day's manifests are merged.
@@ -29,13 +27,14 @@ var defaultLayout = layout{fanout: 8, garbageFactor: 2, garbageSlack: 256, tidyA
 
 // CheckpointPlan is one checkpoint on its way to the store.
 type CheckpointPlan struct {
-	shard   event.ShardID
-	root    root
-	days    []dayPlan
-	intake  []intakePlan
-	records int   // of the state when planned
-	bytes   int64 // likewise
-	stored  bool  // the root in the store is ours
+	shard     event.ShardID
+	root      root
+	days      []dayPlan
+	intake    []intakePlan
+	records   int   // of the state when planned
+	bytes     int64 // likewise
+	stored    bool  // the root in the store is ours
+	unsettled bool  // the root was sent, and whether it stands is not known
 }
 
 // dayPlan is the new manifest of one day.
@@ -59,8 +58,15 @@ func (s *State) PlanCheckpoint() *CheckpointPlan {
 		panic("shardlog: checkpoint of an empty log")
 	}
 	fragments, segments := s.Counts()
+	if s.planned != nil && s.planned.unsettled {
+		s.parent = 0 // whether that one stands will never be known
+	}
+	whole := s.inDoubt()
 	p := &CheckpointPlan{shard: s.small.Shard, records: s.sinceRecords, bytes: s.sinceBytes}
 	p.root = root{Format: Format, State: s.small, Sources: s.Sources(), Fragments: fragments, Segments: segments}
+	if !whole {
+		p.root.Parent = s.parent
+	}
 	p.root.State.Owner = s.Owner()
 	p.root.State.Floors = maps.Clone(s.small.Floors)
 	tidied := false
@@ -70,12 +76,12 @@ func (s *State) PlanCheckpoint() *CheckpointPlan {
 		changed := len(d.fresh)+len(d.removed) > 0
 		tidy := !changed && !tidied && d.quiet >= s.layout.tidyAfter && len(d.runs) > 1
 		tidied = tidied || tidy
-		if changed || tidy {
-			p.days = append(p.days, s.planDay(num, d, tidy))
+		if changed || tidy || whole {
+			p.days = append(p.days, s.planDay(num, d, tidy || whole))
 		}
 		p.root.Days = append(p.root.Days, rootDay{Day: num, Manifests: refs(d.runs)})
 	}
-	s.planIntake(p)
+	s.planIntake(p, whole)
 	s.planned = p
 	return p
 }
@@ -180,16 +186,7 @@ func (l *Log) writeCheckpoint(ctx context.Context, p *CheckpointPlan) error {
 	if err != nil {
 		return err
 	}
-	err = l.store.PutIfAbsent(ctx, l.rootPrefix()+at.String(), body)
-	if errors.Is(err, objstore.ErrExists) {
-		return nil // another's, or ours of a try whose answer was lost
-	}
-	if err != nil {
-		return err
-	}
-	p.stored = true
-	l.cfg.Metrics.ckptBytes.Add(float64(len(body)))
-	return nil
+	return l.putRoot(ctx, p, body)
 }
 
 // writeDays writes the new manifests, and names them in the root.
@@ -230,8 +227,10 @@ func (s *State) CheckpointWritten(p *CheckpointPlan) {
 	s.sinceRecords -= p.records
 	s.sinceBytes -= p.bytes
 	if !p.stored {
-		return // what we wrote, no root names
+		s.parent = 0 // what we wrote, no root names, and there is one that we do not know
+		return
 	}
+	s.parent = p.root.State.Position
 	planned := map[int64]bool{}
 	for i := range p.days {
 		planned[p.days[i].day] = true

@@ -12,6 +12,7 @@ const (
 	// intakeFanout objects with pieces of bitmaps become one of the next level, and
 	// maxIntakeLevel ends that: the largest have 512 pieces, 8 MiB.
 	intakeFanout, maxIntakeLevel = 8, 3
+	maxIntakePieces              = 512
 )
 
 // intakeObject is an object that holds pieces of bitmaps.
@@ -29,8 +30,16 @@ type intakePlan struct {
 }
 
 // planIntake takes the changed pieces into one new object, and perhaps those of
-// the oldest objects of a level into another; the root goes on naming the others.
-func (s *State) planIntake(p *CheckpointPlan) {
+// the oldest objects of a level into another; the root goes on naming the others. A whole
+// checkpoint has all pieces in new objects.
+func (s *State) planIntake(p *CheckpointPlan, whole bool) {
+	if whole {
+		keys := slices.SortedFunc(maps.Keys(s.intake), compareChunks)
+		for part := range slices.Chunk(keys, maxIntakePieces) {
+			p.intake = append(p.intake, s.planObject(part, maxIntakeLevel))
+		}
+		return
+	}
 	var changed []chunkKey
 	kept := map[*intakeObject][]int{} // by place
 	for key, c := range s.intake {

@@ -20,12 +20,16 @@ const storyEnd = 24
 type story struct {
 	t      *testing.T
 	fault  *objstore.Fault
+	told   *historian
 	acked  map[chain.Position]string // nonces of acknowledged appends
 	starts int
+	end    int64 // of the offsets that are to be committed
+	trims  bool  // each process deletes what it can after each of its checkpoints
 }
 
 func newStory(t *testing.T) *story {
-	return &story{t: t, fault: objstore.NewFault(objstore.NewMemory()), acked: map[chain.Position]string{}}
+	told := &historian{Memory: objstore.NewMemory(), t: t}
+	return &story{t: t, told: told, fault: objstore.NewFault(told), acked: map[chain.Position]string{}, end: storyEnd}
 }
 
 // run is the life of one process; an error is its death. It makes at most
@@ -44,18 +48,28 @@ func (y *story) run(limit int) error {
 	if err != nil {
 		return err
 	}
-	epoch, _, err := l.Claim(ctx, s, "p", "i")
+	epoch, nonce, err := l.Claim(ctx, s, "p", "i")
 	if err != nil {
 		return err
 	}
 	for appends := 0; appends < limit; appends++ {
 		cur, _ := s.SourceOf(testSource(0))
-		if cur.Next == storyEnd && len(cur.Open) == 0 {
+		if cur.Next == y.end && len(cur.Open) == 0 {
 			return l.Release(ctx, s, epoch)
 		}
-		r := makeAppend(s, storyCommit(cur))
+		r := makeAppend(s, y.commit(cur))
 		r.Append.Epoch = epoch
 		won, found, err := l.Append(ctx, s, r)
+		if errors.Is(err, chain.ErrTrimmed) { // as the writer does
+			if s, err = l.Load(ctx); err != nil {
+				return err
+			}
+			if s.ClaimNonce() != nonce {
+				return ErrFenced
+			}
+			s.Own(nonce)
+			continue
+		}
 		if err != nil {
 			return err
 		}
@@ -70,15 +84,18 @@ func (y *story) run(limit int) error {
 			if err := l.Checkpoint(ctx, s); err != nil && y.fault.Crashed() {
 				return err
 			}
+			if err := y.trim(ctx, l); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
 }
 
-func storyCommit(cur SourceState) commit {
-	next := min(cur.Next+5, storyEnd)
+func (y *story) commit(cur SourceState) commit {
+	next := min(cur.Next+5, y.end)
 	c := commit{source: testSource(0), from: cur.Next, next: next, closed: cur.Open, bucket: testDay + 86400*(cur.Next/8)}
-	if next < storyEnd {
+	if next < y.end {
 		c.opened = RangeSet{{cur.Next + 1, cur.Next + 2}}
 	}
 	c.intake = RangeSet{{cur.Next, next}}
@@ -111,11 +128,7 @@ func (y *story) check() {
 	y.fault.Decide = nil
 	_ = y.fault.Land()
 	l := OpenWith(y.fault.Inner(), 0, testConfig("check", noSleep))
-	truth := NewState(0)
-	records, err := l.Follow(ctx, truth)
-	if err != nil {
-		y.t.Fatalf("the log does not fold: %v", err)
-	}
+	truth, records := y.told.fold()
 	closed := map[int64]int{}
 	open := map[int64]bool{}
 	for _, r := range records {
@@ -134,13 +147,13 @@ func (y *story) check() {
 			}
 		}
 	}
-	for o := range int64(storyEnd) {
+	for o := range y.end {
 		if closed[o] != 1 {
 			y.t.Errorf("offset %d is committed %d times", o, closed[o])
 		}
 	}
-	if n := truth.Totals().Records; n != storyEnd {
-		y.t.Errorf("%d records committed, not %d", n, storyEnd)
+	if n := truth.Totals().Records; n != y.end {
+		y.t.Errorf("%d records committed, not %d", n, y.end)
 	}
 	for p, nonce := range y.acked {
 		if int(p) > len(records) || records[p-1].Nonce != nonce {

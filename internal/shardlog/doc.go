@@ -34,7 +34,7 @@
 //
 // Settle puts the same bytes at the same position until a record is there. Its own
 // nonce is success, another's a lost race; 409, 5xx, a time-out and a 404 settle
-// nothing. While a position is open nothing that the record names is deleted, and the
+// nothing. A settled position is believed once it is confirmed (package chain). While a position is open nothing that the record names is deleted, and the
 // same record is tried again there, or the process drops all that it holds of the
 // shard. After a lost race the record found is applied and judged: a claim fences, and any other
 // is a reason to ask Check again before the next try.
@@ -52,5 +52,18 @@
 // a start go back to an older root or to the whole log, loudly. A checkpoint is never the truth: a state
 // folded from it equals the one folded from all records (State.Text).
 //
-// Nothing of a log or its checkpoints is deleted by this package.
+// Only the shard's owner builds a checkpoint on another; see lineage.go for which manifests a checkpoint may name.
+//
+// # Deleting old records
+//
+// A trim (PlanTrim, Trim.Do) reads the two newest checkpoints K1 < K2 whole, compares K2 with what K1 and the records
+// between them give, and reads the log to its head, confirmed. It then deletes, in this order: checkpoints older than
+// K1; manifests that neither names and that are older than K1; the records up to K1 less one and a margin, oldest first; old
+// base markers but the newest three. Before all of that stands the marker shards/<shard>/base/<B> of the records that go. Each of these
+// facts stays true, so that a trim may pause between any two requests for any time. A log that was left
+// at any point of a trim can be loaded, and the next trim goes on.
+//
+// A state that is behind the marker is made anew from the newest checkpoint: Follow, Claim, Release and AcceptGap do it
+// by themselves; after chain.ErrTrimmed from Append or Settle the caller does. Where records are gone and no checkpoint above them can
+// be used, Load fails with ErrCorrupt; it never takes the log for empty.
 package shardlog

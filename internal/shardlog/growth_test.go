@@ -58,6 +58,7 @@ func TestFault_log_growth(t *testing.T) {
 			t.Fatal(won, err)
 		}
 		if l.CheckpointDue(s) {
+			s.Own(s.ClaimNonce())
 			if err := l.Checkpoint(t.Context(), s); err != nil {
 				t.Fatal(err)
 			}

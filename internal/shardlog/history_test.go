@@ -320,6 +320,7 @@ func TestCheckpointsEqualTheFold(t *testing.T) {
 				states[who] = loaded
 			case 1, 2:
 				if s.Position() > 0 {
+					s.Own(s.ClaimNonce())
 					if err := l.Checkpoint(t.Context(), s); err != nil {
 						t.Fatal(err)
 					}
@@ -328,6 +329,7 @@ func TestCheckpointsEqualTheFold(t *testing.T) {
 				if s.Position() == 0 {
 					continue
 				}
+				s.Own(s.ClaimNonce())
 				plan = s.PlanCheckpoint()
 				moveOn(t, l, s, d, 3)
 				if d(4, "give up") == 0 {

@@ -74,6 +74,7 @@ func TestRemovedFragmentsLeaveTheManifests(t *testing.T) {
 		d := func(n int, what string) int { return map[string]int{"inputs": n - 1, "abort": 1}[what] }
 		var inputs []string
 		s.Fragments("acme", testDay, testDay+1, func(f Fragment) bool { inputs = append(inputs, f.Key); return true })
+		s.Own(s.ClaimNonce())
 		if err := l.Checkpoint(t.Context(), s); err != nil {
 			t.Fatal(err)
 		}
@@ -83,6 +84,7 @@ func TestRemovedFragmentsLeaveTheManifests(t *testing.T) {
 		s.Segments(func(seg IDSegment) bool { segments = append(segments, seg.Key); return true })
 		apply(&Record{Kind: KindMergeBegin, MergeBegin: &MergeBegin{Worker: "m", Inputs: segments}})
 		apply(randomMergeEnd(s, d))
+		s.Own(s.ClaimNonce())
 		p := s.PlanCheckpoint()
 		if err := l.WriteCheckpoint(t.Context(), p); err != nil {
 			t.Fatal(err)

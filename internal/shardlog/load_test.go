@@ -23,6 +23,7 @@ func grownStore(t *testing.T, seed uint64) (*objstore.Memory, *State) {
 			t.Fatal(won, err)
 		}
 		if i%7 == 6 {
+			s.Own(s.ClaimNonce())
 			if err := l.Checkpoint(t.Context(), s); err != nil {
 				t.Fatal(err)
 			}
@@ -173,6 +174,7 @@ func TestCheckpointIsDue(t *testing.T) {
 	if n := appends(); n != 4 {
 		t.Errorf("due after %d appends, not by number", n)
 	}
+	s.Own(s.ClaimNonce())
 	plan := s.PlanCheckpoint()
 	r := makeAppend(s, commit{source: testSource(0), from: 40, next: 50})
 	if _, _, err := l.Append(t.Context(), s, r); err != nil {

@@ -214,6 +214,7 @@ func (l *Log) Claim(ctx context.Context, s *State, owner, incarnation string) (e
 			return 0, "", fmt.Errorf("claim shard %s: %w", l.shard, err)
 		}
 		if won {
+			l.claimed(ctx, s)
 			l.log.Info("claimed", "epoch", uint64(claim.Epoch), "position", uint64(s.Position()), "owner", owner)
 			return claim.Epoch, s.ClaimNonce(), nil
 		}

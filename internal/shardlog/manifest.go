@@ -18,13 +18,14 @@ import (
 // root is what a checkpoint's numbered object holds: the small part of a state,
 // and the names of the manifests that hold the rest.
 type root struct {
-	Format    int           `json:"format"`
-	State     small         `json:"state"`
-	Sources   []SourceState `json:"sources"`
-	Fragments int           `json:"fragments"` // live ones, in all days
-	Segments  int           `json:"segments"`
-	Days      []rootDay     `json:"days"`   // ascending
-	Intake    []rootIntake  `json:"intake"` // oldest first
+	Format    int            `json:"format"`
+	Parent    chain.Position `json:"parent,omitempty"` // the checkpoint that it is built on; none: it is whole
+	State     small          `json:"state"`
+	Sources   []SourceState  `json:"sources"`
+	Fragments int            `json:"fragments"` // live ones, in all days
+	Segments  int            `json:"segments"`
+	Days      []rootDay      `json:"days"`   // ascending
+	Intake    []rootIntake   `json:"intake"` // oldest first
 }
 
 // rootDay lists the manifests of a day, oldest first: each takes some entries

@@ -17,6 +17,7 @@ type Metrics struct {
 	checkpoints *prometheus.CounterVec
 	ckptBytes   prometheus.Counter
 	fallbacks   prometheus.Counter
+	trimmed     *prometheus.CounterVec
 }
 
 // NewMetrics registers the metrics; a nil registerer keeps them to us.
@@ -41,10 +42,13 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 		}, []string{"result"}),
 		ckptBytes: counter("checkpoint_bytes_total", "Bytes written for checkpoints."),
 		fallbacks: counter("checkpoint_fallbacks_total", "Checkpoints that could not be used at a start."),
+		trimmed: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "togo_shardlog_trimmed_total", Help: "Old objects deleted, by what they were.",
+		}, []string{"what"}),
 	}
 	if reg != nil {
 		reg.MustRegister(m.appends, m.appendBytes, m.appendTime, m.lost, m.retries, m.read,
-			m.checkpoints, m.ckptBytes, m.fallbacks)
+			m.checkpoints, m.ckptBytes, m.fallbacks, m.trimmed)
 	}
 	return m
 }

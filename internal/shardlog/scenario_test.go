@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -31,6 +32,8 @@ import (
 //	record P / {json body}      P appends any other record
 //	gap P next= ...             an operator accepts a loss with P's state
 //	release P, checkpoint P, state P, jobs P
+//	trim P margin= [plan]       P deletes old records (plan: and says only what)
+//	redo P                      P does what it planned before
 //	fault effect= key= op= ...  a rule for the store; land, clear
 //	remove KEY, damage KEY, copy FROM TO, objects PREFIX, log
 //
@@ -54,6 +57,7 @@ type actor struct {
 	state    *State
 	epoch    Epoch // of its last claim
 	prepared *Record
+	trim     *Trim
 	tries    int // left of the current call
 	logged   bytes.Buffer
 }
@@ -104,7 +108,7 @@ func (w *world) run(t *testing.T, d *datadriven.TestData) string {
 	}
 	if err != nil {
 		out += "error: " + err.Error()
-		for _, sentinel := range []error{ErrCorrupt, ErrRefused, ErrFenced, ErrNewerFormat, ErrLostRaces} {
+		for _, sentinel := range []error{ErrCorrupt, ErrRefused, ErrFenced, ErrNewerFormat, ErrLostRaces, chain.ErrTrimmed} {
 			if errors.Is(err, sentinel) {
 				out += " [" + sentinel.Error() + "]"
 			}
@@ -221,6 +225,28 @@ func (a *actor) run(t *testing.T, d *datadriven.TestData) (string, error) {
 		return "", a.log.Release(ctx, a.state, a.epoch)
 	case "checkpoint":
 		return "", a.log.Checkpoint(ctx, a.state)
+	case "trim":
+		var margin int
+		d.ScanArgs(t, "margin", &margin)
+		var err error
+		if a.trim, err = a.log.PlanTrim(ctx, margin); err != nil {
+			return "", err
+		}
+		out := ""
+		if a.trim.Why != "" {
+			out = a.trim.Why + "\n"
+		}
+		if d.HasArg("plan") {
+			for _, key := range slices.Concat(a.trim.Checkpoints, a.trim.Manifests, a.trim.Records, a.trim.Markers) {
+				out += fmt.Sprintf("%s: %s\n", key, a.trim.Reason(key))
+			}
+			return out, nil
+		}
+		done, err := a.trim.Do(ctx)
+		return out + fmt.Sprintf("base %d, deleted %+v\n", uint64(a.trim.Base), done), err
+	case "redo":
+		done, err := a.trim.Do(ctx)
+		return fmt.Sprintf("base %d, deleted %+v\n", uint64(a.trim.Base), done), err
 	case "state":
 		return a.state.Text(), nil
 	}

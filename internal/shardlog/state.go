@@ -95,6 +95,8 @@ type State struct {
 	sinceBytes   int64           // and their bytes
 	planned      *CheckpointPlan // not yet written
 	intakeSerial int             // written by this state, to tell their order
+	parent       chain.Position  // the root that names the runs; 0: the next checkpoint builds on none
+	own          string          // nonce of the caller's claim; see lineage.go
 	layout       layout
 }
 

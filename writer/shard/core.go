@@ -223,6 +223,7 @@ func (c *Core) loaded(in Loaded) {
 		return
 	}
 	c.state = in.State
+	c.state.Own(c.p.Nonce)
 	cfg := dedup.DefaultConfig()
 	cfg.BudgetBytes, cfg.TenantQuotaBytes = c.p.Config.DedupBytes, c.p.Config.DedupTenantBytes
 	cfg.BucketSeconds = c.p.IDBucketSeconds

@@ -1,0 +1,230 @@
+package shardlog
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/togodb/togo/internal/chain"
+	"github.com/togodb/togo/internal/objstore"
+)
+
+// loadRoot is the state that a checkpoint holds. It fails with ErrCorrupt if the
+// log itself does not hold what the checkpoint was made of.
+func (l *Log) loadRoot(ctx context.Context, at chain.Position) (*State, error) {
+	r, err := l.readRoot(ctx, at)
+	if err != nil {
+		return nil, err
+	}
+	return l.stateOf(ctx, r)
+}
+
+func (l *Log) readRoot(ctx context.Context, at chain.Position) (*root, error) {
+	body, err := l.getObject(ctx, l.rootPrefix()+at.String())
+	if err != nil {
+		return nil, err
+	}
+	r, err := decodeRoot(body)
+	if err != nil {
+		return nil, err
+	}
+	if r.State.Shard != l.shard || r.State.Position != at {
+		return nil, fmt.Errorf("checkpoint of shard %s at %d under the wrong name", r.State.Shard, uint64(r.State.Position))
+	}
+	return r, nil
+}
+
+// stateOf reads what a root names.
+func (l *Log) stateOf(ctx context.Context, r *root) (*State, error) {
+	if err := l.checkRecord(ctx, r); err != nil {
+		return nil, err
+	}
+	s := NewState(l.shard)
+	s.small, s.parent = r.State, r.State.Position
+	if s.small.Floors == nil {
+		s.small.Floors = NewState(l.shard).small.Floors
+	}
+	for _, src := range r.Sources {
+		s.sources[src.Source] = src
+	}
+	if err := l.loadDays(ctx, s, r); err != nil {
+		return nil, err
+	}
+	if err := l.loadIntake(ctx, s, r); err != nil {
+		return nil, err
+	}
+	if fragments, segments := s.Counts(); fragments != r.Fragments || segments != r.Segments {
+		return nil, fmt.Errorf("checkpoint of %d fragments and %d id segments, but its manifests hold %d and %d", r.Fragments, r.Segments, fragments, segments)
+	}
+	return s, nil
+}
+
+// checkRecord: the log holds the record that a checkpoint was made of, unless it was deleted
+// since.
+func (l *Log) checkRecord(ctx context.Context, r *root) error {
+	at := r.State.Position
+	var what error
+	record, err := l.getObject(ctx, l.chain.Key(at))
+	switch {
+	case errors.Is(err, objstore.ErrNotFound):
+		what = refuse("there is a checkpoint, but the record is gone: the bucket was rolled back")
+	case err != nil:
+		return err
+	case objstore.Sum(record) != r.State.Last.Sum:
+		what = refuse("the record is not the one that the checkpoint was made of: the bucket was rolled back and gone on, or a record was changed")
+	default:
+		return nil
+	}
+	if err := l.chain.Confirm(ctx, at); err != nil {
+		return err
+	}
+	return corrupt(l.shard, at, what)
+}
+
+// getObject reads an object of the log; errors but ErrNotFound are errStore too.
+func (l *Log) getObject(ctx context.Context, key string) ([]byte, error) {
+	body, err := l.store.Get(ctx, key)
+	if err != nil && !errors.Is(err, objstore.ErrNotFound) {
+		return nil, fmt.Errorf("%w: %w", errStore, err)
+	}
+	return body, err
+}
+
+// each runs one load for each of n objects, some at a time.
+func (l *Log) each(n int, load func(i int) error) error {
+	errs := make([]error, n)
+	l.parallel(n, func(i int) { errs[i] = load(i) })
+	return errors.Join(errs...)
+}
+
+// parallel does n requests, as many at a time as the settings allow; with one, in their
+// order and on the caller's goroutine.
+func (l *Log) parallel(n int, do func(i int)) {
+	if l.cfg.Parallel == 1 || n == 1 {
+		for i := range n {
+			do(i)
+		}
+		return
+	}
+	slots := make(chan struct{}, l.cfg.Parallel)
+	var wait sync.WaitGroup
+	for i := range n {
+		slots <- struct{}{}
+		wait.Go(func() {
+			defer func() { <-slots }()
+			do(i)
+		})
+	}
+	wait.Wait()
+}
+
+// loadDays folds the manifests of all days into s.
+func (l *Log) loadDays(ctx context.Context, s *State, r *root) error {
+	var list []manifestRef
+	for _, d := range r.Days {
+		list = append(list, d.Manifests...)
+	}
+	contents := make([]manifest, len(list))
+	err := l.each(len(list), func(i int) error { return l.getManifest(ctx, list[i], &contents[i]) })
+	if err != nil {
+		return err
+	}
+	for _, d := range r.Days {
+		if err := s.loadDay(d, contents[:len(d.Manifests)]); err != nil {
+			return err
+		}
+		contents = contents[len(d.Manifests):]
+	}
+	return nil
+}
+
+func (s *State) loadDay(d rootDay, contents []manifest) error {
+	into := s.day(d.Day)
+	entries := map[string]*entry{}
+	for i := range contents {
+		m := &contents[i]
+		if m.Shard != s.small.Shard || m.Day != d.Day {
+			return fmt.Errorf("manifest %s is of shard %s, day %d", d.Manifests[i].Name, m.Shard, m.Day)
+		}
+		made := &run{ref: d.Manifests[i]}
+		into.runs = append(into.runs, made)
+		for _, key := range m.Removed {
+			gone := entries[key]
+			if gone == nil {
+				return fmt.Errorf("manifest %s removes %q, which is not there", d.Manifests[i].Name, key)
+			}
+			made.removed = append(made.removed, removal{key, gone.run})
+			delete(entries, key)
+		}
+		if err := s.loadEntries(entries, m, made); err != nil {
+			return fmt.Errorf("manifest %s: %w", d.Manifests[i].Name, err)
+		}
+	}
+	for _, e := range entries {
+		s.insert(e)
+	}
+	return nil
+}
+
+func (s *State) loadEntries(entries map[string]*entry, m *manifest, made *run) error {
+	add := func(e *entry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case e.home() != m.Day:
+			return fmt.Errorf("%q belongs to day %d", e.key(), e.home())
+		case entries[e.key()] != nil || s.live[e.key()] != nil:
+			return fmt.Errorf("%q twice", e.key())
+		}
+		entries[e.key()] = e
+		return nil
+	}
+	for i := range m.Fragments {
+		if err := add(s.fragmentEntry(m.Fragments[i], made), checkFragment(&m.Fragments[i])); err != nil {
+			return err
+		}
+	}
+	for i := range m.Segments {
+		seg := &m.Segments[i]
+		err := checkSegment(seg)
+		if err == nil {
+			err = add(&entry{segment: seg, run: made}, nil)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// loadIntake folds the objects with intake bitmaps into s.
+func (l *Log) loadIntake(ctx context.Context, s *State, r *root) error {
+	contents := make([]intakeManifest, len(r.Intake))
+	err := l.each(len(r.Intake), func(i int) error { return l.getManifest(ctx, r.Intake[i].Object, &contents[i]) })
+	if err != nil {
+		return err
+	}
+	for i, in := range r.Intake {
+		object := &intakeObject{ref: in.Object, serial: i + 1}
+		for _, c := range contents[i].Chunks {
+			object.chunks = append(object.chunks, chunkKey{c.Source, c.Chunk})
+		}
+		held := in.Chunks
+		if held == nil {
+			held = upTo(len(object.chunks))
+		}
+		for _, at := range held {
+			if contents[i].Shard != s.small.Shard || at < 0 || at >= len(object.chunks) {
+				return fmt.Errorf("manifest %s has no piece %d of this shard", in.Object.Name, at)
+			}
+			bits, err := readBitmap(contents[i].Chunks[at].Bitmap)
+			if err != nil {
+				return fmt.Errorf("manifest %s: %w", in.Object.Name, err)
+			}
+			s.intake[object.chunks[at]] = &intakeChunk{bits: bits, object: object}
+		}
+	}
+	s.intakeSerial = len(r.Intake)
+	return nil
+}
