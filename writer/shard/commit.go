@@ -3,8 +3,10 @@ package shard
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/togodb/togo/internal/chain"
+	"github.com/togodb/togo/internal/fragment"
 	"github.com/togodb/togo/internal/idseg"
 	"github.com/togodb/togo/internal/shardlog"
 	"github.com/togodb/togo/writer/dedup"
@@ -104,6 +106,9 @@ func (c *Core) won() {
 		if err := c.index.Confirm(f.ids.Entries, segmentRef(*r.Append.IDs)); err != nil {
 			panic(fmt.Sprintf("shard: confirm %s: %v", f.ids.Key, err))
 		}
+		if below := c.state.IDsBelow(); r.Append.IDs.Buckets[0].Bucket < below {
+			c.index.DropBelow(below) // of letters that came late
+		}
 	}
 	for i := range f.files {
 		c.rowPool.put(f.files[i].Input.Rows) // encoded, uploaded and committed: nobody reads them
@@ -123,11 +128,13 @@ func (c *Core) foreign(r *shardlog.Record) {
 		c.again()
 	case shardlog.KindMergeEnd:
 		c.merged(r.MergeEnd)
+	case shardlog.KindExpire:
+		c.expired(r)
 	case shardlog.KindAppend:
 		// An earlier try of our own, given up at a reload, has landed after all: it
 		// closed offsets that are held again here.
 		c.reload("an earlier append of this claim landed late")
-	default: // expire, erase, gap, rewrite: verdicts or progress may differ now
+	default: // erase, gap, rewrite: verdicts or progress may differ now
 		c.reload(fmt.Sprintf("record %d is a %s", r.Position, r.Kind))
 	}
 }
@@ -138,12 +145,59 @@ func (c *Core) again() {
 	c.append(&shardlog.Record{Kind: r.Kind, Append: r.Append, Release: r.Release})
 }
 
+// expired goes on under raised floors. What is held could as well have been judged
+// after the record as long as no event that was found new lies below its floor: new
+// stays new, letters may lie below theirs, and of the identities those go that the log has
+// dropped. Else everything is judged anew.
+func (c *Core) expired(r *shardlog.Record) {
+	if c.holdsBelowFloor() {
+		c.reload(fmt.Sprintf("record %d is an %s, and raises a floor above what is held", r.Position, r.Kind))
+		return
+	}
+	c.index.DropBelow(c.state.IDsBelow())
+	c.again()
+}
+
+// holdsBelowFloor says whether an event that was found new, and is in no commit yet, lies
+// below its tenant's floor.
+func (c *Core) holdsBelowFloor() bool {
+	if a := c.commit.Append; a != nil {
+		for _, f := range a.Fragments {
+			if floor, _ := c.state.Floor(f.Tenant, shardlog.TableEvents); f.Table == shardlog.TableEvents && f.Min < floor {
+				return true
+			}
+		}
+	}
+	for _, b := range c.buffers {
+		floor, _ := c.state.Floor(b.tenant, shardlog.TableEvents)
+		for s, rows := range b.rows {
+			if s.table != shardlog.TableEvents || s.bucket > int64(floor)/1e9 {
+				continue
+			}
+			if slices.ContainsFunc(*rows, func(row fragment.Row) bool { return row.Timestamp < floor }) {
+				return true
+			}
+		}
+	}
+	for _, t := range c.waiting {
+		floor, _ := c.state.Floor(t.id, shardlog.TableEvents)
+		for _, p := range t.parked {
+			for i, v := range p.verdicts {
+				if v.outcome == stored && p.env.Items[i].Timestamp < floor {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}
+
 // merged tells the index which id segments took the place of which.
 func (c *Core) merged(m *shardlog.MergeEnd) {
 	if len(m.IDs) > 0 {
 		var refs []dedup.SegmentRef
 		for _, seg := range m.IDs {
-			refs = append(refs, segmentRef(seg))
+			refs = append(refs, c.liveRef(seg))
 		}
 		if err := c.index.Replace(m.Inputs, refs); err != nil {
 			c.stop(Stop{Reason: Corruption, Err: fmt.Errorf("merge %s: %w", m.Job, err)})
@@ -151,6 +205,13 @@ func (c *Core) merged(m *shardlog.MergeEnd) {
 		}
 	}
 	c.again()
+}
+
+// liveRef is a segment as the index knows it: without the buckets that the log has dropped.
+func (c *Core) liveRef(seg shardlog.IDSegment) dedup.SegmentRef {
+	ref := segmentRef(seg)
+	ref.Buckets = slices.DeleteFunc(ref.Buckets, func(b idseg.Bucket) bool { return b.Bucket < c.state.IDsBelow() })
+	return ref
 }
 
 func segmentRef(seg shardlog.IDSegment) dedup.SegmentRef {

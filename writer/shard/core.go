@@ -229,7 +229,7 @@ func (c *Core) loaded(in Loaded) {
 	cfg.BucketSeconds = c.p.IDBucketSeconds
 	c.index = dedup.New(cfg)
 	c.state.Segments(func(seg shardlog.IDSegment) bool {
-		if err := c.index.AddSegment(segmentRef(seg)); err != nil {
+		if err := c.index.AddSegment(c.liveRef(seg)); err != nil {
 			c.stop(Stop{Reason: Corruption, Err: fmt.Errorf("id segment %s: %w", seg.Key, err)})
 			return false
 		}

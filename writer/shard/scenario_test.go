@@ -21,7 +21,7 @@ import (
 //	produce                    a record of the shard topic a line; see world.envelope; also "control", "hole N", "junk"
 //	claim W                    W claims the shard, loads and asks for the topic
 //	run W [batch=N] [hold=A,B] W works until it rests; effects named in hold are held back
-//	free W                     the held effects of W are done, W works on
+//	free W [but=A,B]           the held effects of W are done, but for those named, W works on
 //	drop W                     W forgets its held effects and everything else: it is dead
 //	deliver W Append           W's held effect is done, but its answer is lost: it is held for ever
 //	tick W DURATION            time passes
@@ -31,7 +31,7 @@ import (
 //	trim N, cut N              retention passes N; the log is cut at N and goes on under another leader epoch
 //	accept W                   an operator appends the gap that W's loss asks for
 //	reload W                   W drops all and reads the log anew
-//	expire floor=SECONDS [letters=SECONDS], erase TENANT floor=SECONDS
+//	expire floor=SECONDS [letters=SECONDS] [ids=SECONDS], erase TENANT floor=SECONDS
 //	config NAME=VALUE...
 //	rows, state, status W
 func TestScenarios(t *testing.T) {
@@ -76,6 +76,11 @@ func (w *world) command(d *datadriven.TestData) {
 		w.run(wr)
 	case "free":
 		wr.hold = map[string]bool{}
+		for _, a := range d.CmdArgs[1:] {
+			for _, v := range a.Vals {
+				wr.hold[v] = true
+			}
+		}
 		wr.queue = append(wr.held, wr.queue...)
 		wr.held = nil
 		w.run(wr)
@@ -146,6 +151,12 @@ func (w *world) operator(d *datadriven.TestData) {
 		w.run(w.writers[d.CmdArgs[0].Key])
 	case "expire":
 		x := &shardlog.Expire{Floors: []shardlog.Floor{{Table: shardlog.TableEvents, Floor: event.Timestamp(num("floor", 0) * 1e9)}}}
+		if letters := num("letters", -1); letters >= 0 {
+			x.Floors = append(x.Floors, shardlog.Floor{Table: shardlog.TableDeadLetters, Floor: event.Timestamp(letters * 1e9)})
+		}
+		if ids := num("ids", -1); ids >= 0 {
+			x.IDsBelow = &ids
+		}
 		w.foreign(&shardlog.Record{Kind: shardlog.KindExpire, Expire: x})
 	case "erase":
 		x := &shardlog.Erase{Tenant: event.TenantID(d.CmdArgs[0].Key), Floor: event.Timestamp(num("floor", 0) * 1e9)}
