@@ -10,80 +10,61 @@ import (
 )
 
 // bounds adds a page to the column index and widens the chunk's own bounds.
-func (k *chunk) bounds(from, to int, nulls int64, dictionary bool) {
-	k.index.NullPages = append(k.index.NullPages, from == to)
-	k.index.NullCounts = append(k.index.NullCounts, nulls)
-	var least, largest []byte
-	if from == to {
+func (k *chunk) bounds(null bool, nulls int64, least, largest []byte) {
+	if null {
 		least, largest = []byte{}, []byte{}
-	} else if k.c.text() {
-		least, largest = k.textBounds(from, to, dictionary)
-	} else {
-		least, largest = k.numberBounds(from, to)
 	}
+	k.index.NullPages = append(k.index.NullPages, null)
+	k.index.NullCounts = append(k.index.NullCounts, nulls)
 	k.index.MinValues = append(k.index.MinValues, least)
 	k.index.MaxValues = append(k.index.MaxValues, largest)
-	if from == to {
+	if null {
 		return
 	}
-	if k.least == nil || k.compare(least, k.least) < 0 {
+	if k.least == nil || k.f.compareBounds(least, k.least) < 0 {
 		k.least = least
 	}
-	if k.largest == nil || k.compare(largest, k.largest) > 0 {
+	if k.largest == nil || k.f.compareBounds(largest, k.largest) > 0 {
 		k.largest = largest
 	}
 }
 
-func (k *chunk) textBounds(from, to int, dictionary bool) (least, largest []byte) {
-	w, c := k.w, k.c
-	last := int32(-1) // sorted pages are long runs of one code
-	for i := from; i < to; i++ {
-		var b []byte
-		if dictionary {
-			if w.codes[i] == last {
-				continue
-			}
-			last = w.codes[i]
-			b = c.at(c.views[w.dict[last]])
-		} else {
-			b = c.value(w.values[i])
-		}
-		if least == nil {
-			least, largest = b, b
-		} else if bytes.Compare(b, least) < 0 {
-			least = b
-		} else if bytes.Compare(b, largest) > 0 {
-			largest = b
-		}
-	}
-	// Clones that are never nil: nil would leave an empty bound out of the file.
-	return append([]byte{}, CutLower(least, BoundBytes)...), append([]byte{}, CutUpper(largest, BoundBytes)...)
-}
+// cutLeast and cutLargest are clones that are never nil: nil would leave an empty bound
+// out of the file.
+func cutLeast(b []byte) []byte   { return append([]byte{}, CutLower(b, BoundBytes)...) }
+func cutLargest(b []byte) []byte { return append([]byte{}, CutUpper(b, BoundBytes)...) }
 
-func (k *chunk) numberBounds(from, to int) (least, largest []byte) {
-	w, c := k.w, k.c
-	low, high := c.nums[w.values[from]], c.nums[w.values[from]]
-	for _, v := range w.values[from+1 : to] {
-		n := c.nums[v]
-		if c.compareNumbers(n, low) < 0 {
-			low = n
-		} else if c.compareNumbers(n, high) > 0 {
-			high = n
-		}
+// numberBounds are the bounds of a page's values; nil if it has none.
+func (k *chunk) numberBounds(nums []int64) (least, largest []byte) {
+	if len(nums) == 0 {
+		return nil, nil
 	}
-	if c.Kind == Double { // a reader need not tell the zeros apart: bounds hold both
+	low, high := nums[0], nums[0]
+	if k.f.Kind == Double {
+		for _, n := range nums[1:] {
+			if k.f.compareNumbers(n, low) < 0 {
+				low = n
+			} else if k.f.compareNumbers(n, high) > 0 {
+				high = n
+			}
+		}
+		// A reader need not tell the zeros apart: bounds hold both.
 		if math.Float64frombits(uint64(low)) == 0 {
 			low = math.MinInt64 // the bits of -0
 		}
 		if math.Float64frombits(uint64(high)) == 0 {
 			high = 0
 		}
+	} else {
+		for _, n := range nums[1:] {
+			low, high = min(low, n), max(high, n)
+		}
 	}
-	return c.plainNumber(low), c.plainNumber(high)
+	return k.f.plainNumber(low), k.f.plainNumber(high)
 }
 
-func (c *Column) plainNumber(n int64) []byte {
-	switch c.Kind {
+func (f *Field) plainNumber(n int64) []byte {
+	switch f.Kind {
 	case Boolean:
 		return []byte{byte(n)}
 	case Int32:
@@ -92,16 +73,16 @@ func (c *Column) plainNumber(n int64) []byte {
 	return binary.LittleEndian.AppendUint64(nil, uint64(n))
 }
 
-// compare orders bounds as they stand in the file.
-func (k *chunk) compare(a, b []byte) int {
-	switch k.c.Kind {
+// compareBounds orders bounds as they stand in the file.
+func (f *Field) compareBounds(a, b []byte) int {
+	switch f.Kind {
 	case Boolean:
 		return int(a[0]) - int(b[0])
 	case Int32:
 		x, y := int32(binary.LittleEndian.Uint32(a)), int32(binary.LittleEndian.Uint32(b))
-		return k.c.compareNumbers(int64(x), int64(y))
+		return f.compareNumbers(int64(x), int64(y))
 	case Int64, TimestampMicros, Double:
-		return k.c.compareNumbers(int64(binary.LittleEndian.Uint64(a)), int64(binary.LittleEndian.Uint64(b)))
+		return f.compareNumbers(int64(binary.LittleEndian.Uint64(a)), int64(binary.LittleEndian.Uint64(b)))
 	}
 	return bytes.Compare(a, b)
 }
@@ -115,8 +96,51 @@ func (k *chunk) boundaryOrder() format.BoundaryOrder {
 			largest = append(largest, k.index.MaxValues[i])
 		}
 	}
-	if slices.IsSortedFunc(least, k.compare) && slices.IsSortedFunc(largest, k.compare) {
+	if slices.IsSortedFunc(least, k.f.compareBounds) && slices.IsSortedFunc(largest, k.f.compareBounds) {
 		return format.Ascending
 	}
 	return format.Unordered
+}
+
+// Bounds are those of a column's values, as pages have them: byte arrays cut to
+// BoundBytes. Least is nil if there is none.
+type Bounds struct {
+	Least, Largest []byte
+	Nulls          int64
+	field          *Field
+}
+
+// Bounds are those of a column in the last row group.
+func (w *Writer) Bounds(column int) Bounds {
+	s := &w.groups[len(w.groups)-1].Columns[column].MetaData.Statistics
+	return Bounds{s.MinValue, s.MaxValue, s.NullCount, &w.fields[column]}
+}
+
+// Widen takes in the bounds of other values of the column.
+func (b *Bounds) Widen(c Bounds) {
+	b.field = c.field
+	b.Nulls += c.Nulls
+	if c.Least == nil {
+		return
+	}
+	if b.Least == nil || c.field.compareBounds(c.Least, b.Least) < 0 {
+		b.Least = c.Least
+	}
+	if b.Largest == nil || c.field.compareBounds(c.Largest, b.Largest) > 0 {
+		b.Largest = c.Largest
+	}
+}
+
+// Numbers are the bounds of numbers, as Column.AppendInt and its like take them.
+func (b *Bounds) Numbers() (least, largest int64) {
+	number := func(v []byte) int64 {
+		switch len(v) {
+		case 1:
+			return int64(v[0])
+		case 4:
+			return int64(int32(binary.LittleEndian.Uint32(v)))
+		}
+		return int64(binary.LittleEndian.Uint64(v))
+	}
+	return number(b.Least), number(b.Largest)
 }

@@ -28,13 +28,33 @@ const maxNumbers = 4 << 10
 type scratch struct {
 	pos    []int32 // by row of the file
 	levels []byte  // by row of the row group
+	marks  []byte  // by row of the page that is filled
 	values []int32 // indexes of the row group's values in their column
-	codes  []int32 // the same as dictionary codes
+	codes  []int32 // values as dictionary codes
 	remap  []int32 // by interned value: code in this row group + 1
-	dict   []int32 // by code: index of the interned value, or of a value
+	dict   []int32 // by code: index of the interned value
+	table  []int32 // of numbers: code + 1
 	nums   []int64
-	page   []byte
+	low    []int64 // a dictionary of numbers, by code
+	hashes []uint64
+	intern *Column
+	body   []byte // values of a page
+	page   []byte // and their levels before them
+	part   []byte
 	zip    []byte
+}
+
+// keepPage bounds the buffers of one page that are kept for the next file.
+const keepPage = 4 << 20
+
+// trimmed drops the buffers that a huge value has grown.
+func (s *scratch) trimmed() *scratch {
+	for _, b := range []*[]byte{&s.body, &s.page, &s.part, &s.zip} {
+		if cap(*b) > keepPage {
+			*b = nil
+		}
+	}
+	return s
 }
 
 var scratches = sync.Pool{New: func() any { return new(scratch) }}
@@ -56,312 +76,305 @@ func grown[T any](s []T, n int) []T {
 	return s[:n]
 }
 
-// chunk is one column of one row group while it is written.
+// chunk is one column of one row group while it is written. Its values come in the order
+// of the file's rows, all at once (numbers, coded) or one after the other (plain).
 type chunk struct {
-	w       *writer
-	c       *Column
+	w       *Writer
+	f       *Field
+	column  int
+	begin   int64
 	meta    format.ColumnMetaData
 	index   *format.ColumnIndex
 	offsets *format.OffsetIndex
 	filter  []byte
 
 	least, largest []byte // of pages so far, as the index has them
+
+	// Of plain byte arrays: the page that is filled.
+	pageRow, rows, values int
+	low, high             [2]int // its least and its largest value, in body
 }
 
-func (k *chunk) write(rows []int32) error {
-	k.gather(rows)
+func (k *chunk) start() {
 	k.meta = format.ColumnMetaData{
-		Type: k.c.physical(), PathInSchema: []string{k.c.Name}, Codec: format.Zstd, NumValues: int64(len(rows)),
+		Type: k.f.physical(), PathInSchema: []string{k.f.Name}, Codec: format.Zstd, Encoding: []format.Encoding{format.RLE},
 	}
-	dictionary := k.dictionary()
-	k.meta.Encoding = []format.Encoding{format.RLE}
-	encoding := k.encoding()
-	begin := k.w.offset()
-	if dictionary {
-		k.meta.DictionaryPageOffset = begin
-		k.meta.Encoding = append(k.meta.Encoding, format.Plain)
+	k.begin = k.w.offset()
+	k.meta.DataPageOffset = k.begin
+}
+
+func (k *chunk) end(rows int) {
+	k.meta.NumValues = int64(rows)
+	k.meta.Statistics.MinValue, k.meta.Statistics.MaxValue = k.least, k.largest
+	k.index.BoundaryOrder = k.boundaryOrder()
+	k.meta.TotalCompressedSize = k.w.offset() - k.begin
+}
+
+// numbers writes the whole chunk of a column of numbers or booleans. levels is 0 or 1 a
+// row; empty if each of the rows has a value.
+func (k *chunk) numbers(levels []byte, nums []int64, rows int) error {
+	k.start()
+	encoding := format.Plain
+	if k.f.Kind == Int64 || k.f.Kind == TimestampMicros {
+		encoding = format.DeltaBinaryPacked
+	}
+	if k.numberDictionary(nums) {
 		encoding = format.RLEDictionary
-		if err := k.writeDictionary(); err != nil {
+		k.w.body = k.w.body[:0]
+		for _, n := range k.w.low {
+			k.w.body = k.f.appendNumber(k.w.body, n)
+		}
+		if err := k.dictionaryPage(len(k.w.low)); err != nil {
 			return err
 		}
 	}
 	k.meta.Encoding = append(k.meta.Encoding, encoding)
-	k.meta.DataPageOffset = k.w.offset()
 	value := 0
-	for from := 0; from < len(rows); {
-		next, values := k.pageEnd(from, value, len(rows), dictionary)
-		if err := k.writePage(from, next, value, value+values, encoding); err != nil {
+	for from := 0; from < rows; from += PageRows {
+		to := min(from+PageRows, rows)
+		page, values := pageLevels(levels, from, to)
+		n := nums[value : value+values]
+		if err := k.encodeNumbers(n, value, encoding); err != nil {
 			return err
 		}
-		from, value = next, value+values
+		least, largest := k.numberBounds(n)
+		if err := k.dataPage(page, from, to, values, encoding, least, largest); err != nil {
+			return err
+		}
+		value += values
 	}
-	k.meta.Statistics.MinValue, k.meta.Statistics.MaxValue = k.least, k.largest
-	k.index.BoundaryOrder = k.boundaryOrder()
-	k.meta.TotalCompressedSize = k.w.offset() - begin
-	if k.c.Bloom && k.c.text() {
-		k.bloom(dictionary)
-	}
+	k.end(rows)
 	return nil
 }
 
-// gather lists the row group's levels and values in the rows' order.
-func (k *chunk) gather(rows []int32) {
+func pageLevels(levels []byte, from, to int) (page []byte, values int) {
+	if len(levels) == 0 {
+		return nil, to - from
+	}
+	page = levels[from:to]
+	return page, bytes.Count(page, []byte{1})
+}
+
+// numberDictionary builds codes and low if a dictionary pays.
+func (k *chunk) numberDictionary(nums []int64) bool {
 	w := k.w
-	pos := k.c.places(w.pos)
-	w.levels, w.values = w.levels[:0], w.values[:0]
-	if pos == nil {
-		w.values = append(w.values, rows...)
-		if !k.c.Required {
-			w.levels = grown(w.levels, len(rows))
-			for i := range w.levels {
-				w.levels[i] = 1
-			}
-		}
-		return
-	}
-	for _, row := range rows {
-		p := pos[row]
-		if p < 0 {
-			w.levels = append(w.levels, 0)
-			continue
-		}
-		w.levels = append(w.levels, 1)
-		w.values = append(w.values, p)
-	}
-}
-
-func (k *chunk) encoding() format.Encoding {
-	switch k.c.Kind {
-	case Int64, TimestampMicros:
-		return format.DeltaBinaryPacked
-	}
-	return format.Plain
-}
-
-// dictionary builds codes and dict if a dictionary pays.
-func (k *chunk) dictionary() bool {
-	w, c := k.w, k.c
-	switch {
-	case c.Kind == Boolean || len(w.values) == 0:
+	if k.f.Kind == Boolean || len(nums) == 0 {
 		return false
-	case c.text():
-		if !c.interned || !c.pays() {
-			return false
-		}
-		w.remap = grown(w.remap, len(c.views))
-		clear(w.remap)
-		w.codes, w.dict = w.codes[:0], w.dict[:0]
-		for _, v := range w.values {
-			interned := c.codes[v]
-			if w.remap[interned] == 0 {
-				w.dict = append(w.dict, interned)
-				w.remap[interned] = int32(len(w.dict))
-			}
-			w.codes = append(w.codes, w.remap[interned]-1)
-		}
-		return true
 	}
-	return k.numberDictionary()
-}
-
-func (k *chunk) numberDictionary() bool {
-	w, c := k.w, k.c
 	const size = 4 * maxNumbers
-	w.remap = grown(w.remap, size)
-	clear(w.remap)
-	w.codes, w.dict = w.codes[:0], w.dict[:0]
-	most := min(maxNumbers, len(w.values)/4)
-	for _, v := range w.values {
-		n := c.nums[v]
+	w.table = grown(w.table, size)
+	clear(w.table)
+	w.codes, w.low = grown(w.codes, len(nums)), w.low[:0]
+	most := min(maxNumbers, len(nums)/4)
+	for j, n := range nums {
 		i := int(uint64(n)*0x9E3779B97F4A7C15>>48) & (size - 1)
-		for w.remap[i] != 0 && c.nums[w.dict[w.remap[i]-1]] != n {
+		for w.table[i] != 0 && w.low[w.table[i]-1] != n {
 			i = (i + 1) & (size - 1)
 		}
-		if w.remap[i] == 0 {
-			if len(w.dict) == most {
+		if w.table[i] == 0 {
+			if len(w.low) == most {
 				return false
 			}
-			w.dict = append(w.dict, v)
-			w.remap[i] = int32(len(w.dict))
+			w.low = append(w.low, n)
+			w.table[i] = int32(len(w.low))
 		}
-		w.codes = append(w.codes, w.remap[i]-1)
+		w.codes[j] = w.table[i] - 1
 	}
 	return true
 }
 
-func (k *chunk) writeDictionary() error {
-	w := k.w
-	w.page = w.page[:0]
-	for _, v := range w.dict {
-		w.page = k.appendPlain(w.page, v, true)
+func (f *Field) appendNumber(dst []byte, n int64) []byte {
+	if f.Kind == Int32 {
+		return binary.LittleEndian.AppendUint32(dst, uint32(n))
 	}
-	header := format.PageHeader{Type: format.DictionaryPage}
-	header.DictionaryPageHeader.Set(format.DictionaryPageHeader{NumValues: int32(len(w.dict)), Encoding: format.Plain})
-	_, err := k.emit(&header, format.Plain)
+	return binary.LittleEndian.AppendUint64(dst, uint64(n))
+}
+
+// encodeNumbers fills body with the values of a page; value is the first one's place in
+// the chunk.
+func (k *chunk) encodeNumbers(nums []int64, value int, encoding format.Encoding) (err error) {
+	w := k.w
+	switch {
+	case encoding == format.RLEDictionary:
+		return k.encodeCodes(w.codes[value : value+len(nums)])
+	case encoding == format.DeltaBinaryPacked:
+		var deltas delta.BinaryPackedEncoding
+		w.body, err = deltas.EncodeInt64(w.body[:0], nums)
+		return err
+	case k.f.Kind == Boolean:
+		w.body = w.body[:0]
+		var b byte
+		for i, n := range nums {
+			b |= byte(n) << (i & 7)
+			if i&7 == 7 {
+				w.body, b = append(w.body, b), 0
+			}
+		}
+		if len(nums)&7 != 0 {
+			w.body = append(w.body, b)
+		}
+		return nil
+	}
+	w.body = w.body[:0]
+	for _, n := range nums {
+		w.body = k.f.appendNumber(w.body, n)
+	}
+	return nil
+}
+
+func (k *chunk) encodeCodes(codes []int32) (err error) {
+	var e rle.DictionaryEncoding
+	k.w.body, err = e.EncodeInt32(k.w.body[:0], codes)
 	return err
 }
 
-// appendPlain appends one value; of an interned column v is the interned one's index.
-func (k *chunk) appendPlain(dst []byte, v int32, interned bool) []byte {
-	switch k.c.Kind {
-	case Int32:
-		return binary.LittleEndian.AppendUint32(dst, uint32(k.c.nums[v]))
-	case Int64, TimestampMicros, Double:
-		return binary.LittleEndian.AppendUint64(dst, uint64(k.c.nums[v]))
-	}
-	var b []byte
-	if interned {
-		b = k.c.at(k.c.views[v])
-	} else {
-		b = k.c.value(v)
-	}
-	return append(binary.LittleEndian.AppendUint32(dst, uint32(len(b))), b...)
-}
-
-// pageEnd finds the rows [from, next) of a page, and how many values they have.
-func (k *chunk) pageEnd(from, value, rows int, dictionary bool) (next, values int) {
-	w, c := k.w, k.c
-	end := min(from+PageRows, rows)
-	if dictionary || !c.text() {
-		if len(w.levels) == 0 {
-			return end, end - from
-		}
-		return end, bytes.Count(w.levels[from:end], []byte{1})
-	}
-	size := 0
-	for next = from; next < end; next++ {
-		if len(w.levels) > 0 && w.levels[next] == 0 {
-			continue
-		}
-		n := 4 + len(c.value(w.values[value+values]))
-		if next > from && size+n > PageBytes {
-			break
-		}
-		size += n
-		values++
-	}
-	return next, values
-}
-
-func (k *chunk) writePage(from, next, value, valueEnd int, encoding format.Encoding) error {
+// coded writes the whole chunk of a column of byte arrays as dictionary and codes.
+func (k *chunk) coded(levels []byte, codes []int32, dict func(code int32) []byte, size, rows int) error {
+	k.start()
 	w := k.w
-	w.page = w.page[:0]
-	if !k.c.Required {
-		w.page = append(w.page, 0, 0, 0, 0)
-		var err error
-		levels := rle.Encoding{BitWidth: 1}
-		encoded, err := levels.EncodeLevels(nil, w.levels[from:next])
-		if err != nil {
+	w.body = w.body[:0]
+	for code := range int32(size) {
+		w.body = appendPlain(w.body, dict(code))
+	}
+	if err := k.dictionaryPage(size); err != nil {
+		return err
+	}
+	k.meta.Encoding = append(k.meta.Encoding, format.RLEDictionary)
+	value := 0
+	for from := 0; from < rows; from += PageRows {
+		to := min(from+PageRows, rows)
+		page, values := pageLevels(levels, from, to)
+		c := codes[value : value+values]
+		if err := k.encodeCodes(c); err != nil {
 			return err
 		}
-		w.page = append(w.page, encoded...)
-		binary.LittleEndian.PutUint32(w.page, uint32(len(encoded)))
+		var least, largest []byte
+		last := int32(-1) // sorted pages are long runs of one code
+		for _, code := range c {
+			if code != last {
+				b := dict(code)
+				if last < 0 || bytes.Compare(b, least) < 0 {
+					least = b
+				}
+				if last < 0 || bytes.Compare(b, largest) > 0 {
+					largest = b
+				}
+				last = code
+			}
+		}
+		if values > 0 {
+			least, largest = cutLeast(least), cutLargest(largest)
+		}
+		if err := k.dataPage(page, from, to, values, format.RLEDictionary, least, largest); err != nil {
+			return err
+		}
+		value += values
 	}
-	if err := k.appendValues(value, valueEnd, encoding); err != nil {
-		return err
+	k.end(rows)
+	if k.f.Bloom {
+		w.hashes = w.hashes[:0]
+		for code := range int32(size) {
+			w.hashes = append(w.hashes, bloom.XXH64{}.Sum64(dict(code)))
+		}
+		k.bloom()
+	}
+	return nil
+}
+
+// dictionaryPage writes body as the chunk's dictionary.
+func (k *chunk) dictionaryPage(values int) error {
+	k.meta.DictionaryPageOffset = k.begin
+	k.meta.Encoding = append(k.meta.Encoding, format.Plain)
+	header := format.PageHeader{Type: format.DictionaryPage}
+	header.DictionaryPageHeader.Set(format.DictionaryPageHeader{NumValues: int32(values), Encoding: format.Plain})
+	_, err := k.emit(&header, k.w.body, format.Plain)
+	k.meta.DataPageOffset = k.w.offset()
+	return err
+}
+
+// dataPage writes body as the page of rows [from, to), behind its levels.
+func (k *chunk) dataPage(levels []byte, from, to, values int, encoding format.Encoding, least, largest []byte) error {
+	w := k.w
+	page := w.body
+	if !k.f.Required {
+		if len(levels) == 0 {
+			levels = w.ones(to - from)
+		}
+		var err error
+		if w.part, err = (&rle.Encoding{BitWidth: 1}).EncodeLevels(w.part[:0], levels); err != nil {
+			return err
+		}
+		w.page = binary.LittleEndian.AppendUint32(w.page[:0], uint32(len(w.part)))
+		w.page = append(append(w.page, w.part...), w.body...)
+		page = w.page
 	}
 	header := format.PageHeader{Type: format.DataPage}
 	header.DataPageHeader.Set(format.DataPageHeader{
-		NumValues: int32(next - from), Encoding: encoding, DefinitionLevelEncoding: format.RLE, RepetitionLevelEncoding: format.RLE,
+		NumValues: int32(to - from), Encoding: encoding, DefinitionLevelEncoding: format.RLE, RepetitionLevelEncoding: format.RLE,
 	})
 	offset := w.offset()
-	size, err := k.emit(&header, encoding)
+	size, err := k.emit(&header, page, encoding)
 	if err != nil {
 		return err
 	}
 	k.offsets.PageLocations = append(k.offsets.PageLocations, format.PageLocation{
 		Offset: offset, CompressedPageSize: int32(size), FirstRowIndex: int64(from),
 	})
-	nulls := int64(next - from - (valueEnd - value))
+	nulls := int64(to - from - values)
 	k.meta.Statistics.NullCount += nulls
-	k.bounds(value, valueEnd, nulls, encoding == format.RLEDictionary)
+	k.bounds(values == 0, nulls, least, largest)
 	return nil
 }
 
-func (k *chunk) appendValues(from, to int, encoding format.Encoding) error {
-	w, c := k.w, k.c
-	switch {
-	case encoding == format.RLEDictionary:
-		var codes rle.DictionaryEncoding
-		encoded, err := codes.EncodeInt32(w.zip[:0], w.codes[from:to])
-		w.zip = encoded
-		w.page = append(w.page, encoded...)
-		return err
-	case encoding == format.DeltaBinaryPacked:
-		w.nums = w.nums[:0]
-		for _, v := range w.values[from:to] {
-			w.nums = append(w.nums, c.nums[v])
-		}
-		var deltas delta.BinaryPackedEncoding
-		encoded, err := deltas.EncodeInt64(w.zip[:0], w.nums)
-		w.zip = encoded
-		w.page = append(w.page, encoded...)
-		return err
-	case c.Kind == Boolean:
-		var b byte
-		for i, v := range w.values[from:to] {
-			b |= byte(c.nums[v]) << (i & 7)
-			if i&7 == 7 {
-				w.page, b = append(w.page, b), 0
-			}
-		}
-		if (to-from)&7 != 0 {
-			w.page = append(w.page, b)
-		}
-		return nil
-	}
-	for _, v := range w.values[from:to] {
-		w.page = k.appendPlain(w.page, v, false)
-	}
-	return nil
-}
+var allOnes = bytes.Repeat([]byte{1}, PageRows)
 
-// emit compresses w.page and writes it behind its header.
-func (k *chunk) emit(header *format.PageHeader, encoding format.Encoding) (size int, err error) {
+func (w *Writer) ones(n int) []byte { return allOnes[:n] }
+
+// emit compresses a page and writes it behind its header.
+func (k *chunk) emit(header *format.PageHeader, page []byte, encoding format.Encoding) (size int, err error) {
 	w := k.w
-	if len(w.page) > math.MaxInt32 {
-		return 0, fmt.Errorf("a page of %d bytes: Parquet's limit is 2 GiB", len(w.page))
+	if len(page) > math.MaxInt32 {
+		return 0, fmt.Errorf("a page of %d bytes: Parquet's limit is 2 GiB", len(page))
 	}
-	w.zip = zipper().EncodeAll(w.page, w.zip[:0])
-	header.UncompressedPageSize = int32(len(w.page))
+	w.zip = zipper().EncodeAll(page, w.zip[:0])
+	header.UncompressedPageSize = int32(len(page))
 	header.CompressedPageSize = int32(len(w.zip))
 	header.CRC = int32(crc32.ChecksumIEEE(w.zip))
 	b, err := thrift.Marshal(&compact, header)
 	if err != nil {
 		return 0, err
 	}
+	at := len(w.out)
 	w.out = append(append(w.out, b...), w.zip...)
-	k.meta.TotalUncompressedSize += int64(len(b) + len(w.page))
-	for i := range k.meta.EncodingStats {
-		if s := &k.meta.EncodingStats[i]; s.PageType == header.Type && s.Encoding == encoding {
-			s.Count++
-			return len(b) + len(w.zip), nil
+	size = len(w.out) - at
+	if w.check != nil {
+		if err := w.check(k.column, w.out[at:]); err != nil {
+			return 0, err
 		}
 	}
-	k.meta.EncodingStats = append(k.meta.EncodingStats, format.PageEncodingStats{PageType: header.Type, Encoding: encoding, Count: 1})
-	return len(b) + len(w.zip), nil
+	k.meta.TotalUncompressedSize += int64(len(b) + len(page))
+	k.count(header.Type, encoding)
+	return size, w.flush(flushBytes)
 }
 
-// bloom makes the filter of the row group's values.
-func (k *chunk) bloom(dictionary bool) {
-	w, c := k.w, k.c
-	n := len(w.values)
-	if dictionary {
-		n = len(w.dict)
+func (k *chunk) count(t format.PageType, encoding format.Encoding) {
+	for i := range k.meta.EncodingStats {
+		if s := &k.meta.EncodingStats[i]; s.PageType == t && s.Encoding == encoding {
+			s.Count++
+			return
+		}
 	}
-	if n == 0 {
+	k.meta.EncodingStats = append(k.meta.EncodingStats, format.PageEncodingStats{PageType: t, Encoding: encoding, Count: 1})
+}
+
+// bloom makes the filter of the row group's values from their hashes.
+func (k *chunk) bloom() {
+	if len(k.w.hashes) == 0 {
 		return
 	}
-	filter := make(bloom.SplitBlockFilter, bloom.NumSplitBlocksOf(int64(n), bloomBits))
-	var hash bloom.XXH64
-	if dictionary {
-		for _, v := range w.dict {
-			filter.Insert(hash.Sum64(c.at(c.views[v])))
-		}
-	} else {
-		for _, v := range w.values {
-			filter.Insert(hash.Sum64(c.value(v)))
-		}
+	filter := make(bloom.SplitBlockFilter, bloom.NumSplitBlocksOf(int64(len(k.w.hashes)), bloomBits))
+	for _, h := range k.w.hashes {
+		filter.Insert(h)
 	}
 	k.filter = slices.Clone(filter.Bytes())
 }

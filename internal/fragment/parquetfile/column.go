@@ -1,4 +1,5 @@
-// Package parquetfile writes flat Parquet files from whole columns.
+// Package parquetfile writes flat Parquet files: from whole columns (Write), or as a stream
+// from runs of rows of other files' pages (Writer), which it decodes (ChunkReader).
 //
 // A column is filled in the order in which rows come, and written in the order of a
 // permutation of them, so that sorting moves no values. Text columns intern their
@@ -10,13 +11,18 @@
 //  2. Pages are version 1, compressed each for itself with zstd, with a CRC. A page ends
 //     at PageRows rows or PageBytes bytes; a value above that has a page that
 //     begins with it, so that no other page grows.
-//  3. A row group has RowGroupRows rows; its columns lie one after the other, each with
-//     its dictionary page first, then the row group's Bloom filters.
+//  3. A row group has RowGroupRows rows, or fewer whose values have RowGroupBytes; its
+//     columns lie one after the other, each with its dictionary page first, then the row
+//     group's Bloom filters.
 //  4. Each column has a column index and an offset index. Bounds of byte arrays are cut
 //     to BoundBytes: the lower at a code point's end, the upper so too with
 //     its last code point raised by one.
 //  5. A checksum of the footer stands before it (CheckFooter).
 //  6. The same columns, permutation and options give the same bytes.
+//
+// What a ChunkReader is given may be damaged. A page's CRC is checked before it is
+// unpacked, what a header says is held against the footer before memory is taken, and
+// each count and code against the page's size and its dictionary: damage is an error.
 package parquetfile
 
 import (
@@ -47,25 +53,35 @@ const (
 	PageRows     = 16 << 10
 	PageBytes    = 256 << 10
 	RowGroupRows = 128 << 10
-	BoundBytes   = 64
+	// RowGroupBytes are of byte arrays. A reader that takes whole row groups needs
+	// memory for one; one that sorts it anew, for a column of it.
+	RowGroupBytes = 64 << 20
+	BoundBytes    = 64
 )
 
 const (
 	// maxInterned bounds the distinct values of a text column that is interned. Beyond,
 	// a dictionary takes more from a reader than it saves.
 	maxInterned = 64 << 10
+	// maxInternedBytes bounds the dictionary's bytes.
+	maxInternedBytes = 4 << 20
 	// internProbe is how many values a text column takes before it is asked whether
 	// interning pays.
 	internProbe = 1 << 10
 )
 
-// Column is one column while it is filled, and its place in the schema.
-type Column struct {
+// Field is a column's place in the schema.
+type Field struct {
 	Name     string
 	FieldID  int32
 	Kind     Kind
 	Required bool // every row has a value
-	Bloom    bool
+	Bloom    bool // of byte arrays alone
+}
+
+// Column is one column while it is filled, and its place in the schema.
+type Column struct {
+	Field
 
 	n    int     // values
 	rows []int32 // of each value, ascending; empty while value k is of row k
@@ -88,7 +104,7 @@ var seed = maphash.MakeSeed()
 
 // NewColumn is an empty column.
 func NewColumn(name string, fieldID int32, kind Kind) *Column {
-	c := &Column{Name: name, FieldID: fieldID, Kind: kind}
+	c := &Column{Field: Field{Name: name, FieldID: fieldID, Kind: kind}}
 	c.interned = c.text()
 	return c
 }
@@ -96,8 +112,8 @@ func NewColumn(name string, fieldID int32, kind Kind) *Column {
 // Reset empties the column and keeps its memory, up to keepBytes.
 func (c *Column) Reset(name string, fieldID int32, kind Kind, keepBytes int) {
 	*c = Column{
-		Name: name, FieldID: fieldID, Kind: kind,
-		rows: keep(c.rows, keepBytes), nums: keep(c.nums, keepBytes/8),
+		Field: Field{Name: name, FieldID: fieldID, Kind: kind},
+		rows:  keep(c.rows, keepBytes), nums: keep(c.nums, keepBytes/8),
 		arena: keep(c.arena, keepBytes), views: keep(c.views, keepBytes/8),
 		codes: keep(c.codes, keepBytes/4), table: keep(c.table, keepBytes/4),
 	}
@@ -183,6 +199,14 @@ func (c *Column) AppendBytes(row int, v []byte) {
 		c.push(v)
 		return
 	}
+	c.codes = append(c.codes, c.internValue(v))
+	if n := len(c.codes); n == internProbe && !c.pays() || c.tooMany() {
+		c.spread()
+	}
+}
+
+// internValue is the code of a value, which is a new one if it is not known.
+func (c *Column) internValue(v []byte) int32 {
 	if len(c.views)*2 >= len(c.table) {
 		c.grow()
 	}
@@ -190,18 +214,17 @@ func (c *Column) AppendBytes(row int, v []byte) {
 	i := int(maphash.Bytes(seed, v)) & mask
 	for c.table[i] != 0 {
 		if known := c.table[i] - 1; bytes.Equal(c.at(c.views[known]), v) {
-			c.codes = append(c.codes, known)
-			return
+			return known
 		}
 		i = (i + 1) & mask
 	}
 	c.push(v)
 	c.table[i] = int32(len(c.views))
-	c.codes = append(c.codes, int32(len(c.views)-1))
-	if n := len(c.codes); n == internProbe && !c.pays() || len(c.views) > maxInterned {
-		c.spread()
-	}
+	return int32(len(c.views) - 1)
 }
+
+// tooMany tells that a dictionary would take more from a reader than it saves.
+func (c *Column) tooMany() bool { return len(c.views) > maxInterned || len(c.arena) > maxInternedBytes }
 
 // pays tells that values repeat enough for a dictionary.
 func (c *Column) pays() bool { return len(c.views)*2 <= len(c.codes) }

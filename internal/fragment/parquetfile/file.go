@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"hash/crc32"
+	"io"
+	"slices"
 
 	"github.com/parquet-go/parquet-go/deprecated"
 	"github.com/parquet-go/parquet-go/encoding/thrift"
@@ -27,58 +29,173 @@ const magic = "PAR1"
 // Write appends a file to dst, which must be empty or begin at an object's start. rows
 // names the columns' rows in the order in which they are written.
 func Write(dst []byte, columns []*Column, rows []int32, o Options) ([]byte, error) {
-	w := &writer{out: append(dst, magic...), base: len(dst), columns: columns, options: o}
-	for _, c := range columns {
-		if c.Required && c.Len() != len(rows) {
-			panic(fmt.Sprintf("parquetfile: required column %q has %d values for %d rows", c.Name, c.Len(), len(rows)))
-		}
+	fields := make([]Field, len(columns))
+	for i, c := range columns {
+		fields[i] = c.Field
 	}
-	w.scratch = scratches.Get().(*scratch)
-	defer scratches.Put(w.scratch)
-	w.pos = grown(w.scratch.pos, len(rows))
-	w.scratch.pos = w.pos
-	total := len(rows)
-	for from := 0; from < total; from += RowGroupRows {
-		if err := w.rowGroup(rows[from:min(from+RowGroupRows, total)]); err != nil {
+	w := newWriter(nil, fields, o)
+	w.out, w.flushed = append(dst, magic...), -int64(len(dst))
+	sizes := rowSizes(columns, len(rows))
+	for from := 0; from < len(rows); {
+		to := groupEnd(rows, sizes, from)
+		if err := w.Rows(columns, rows[from:to], len(rows)); err != nil {
 			return nil, err
 		}
+		from = to
 	}
-	w.indexes()
-	w.footer(total)
+	if err := w.Close(); err != nil {
+		return nil, err
+	}
 	return w.out, nil
 }
 
-type writer struct {
-	out     []byte
-	base    int // where the file begins in out
-	columns []*Column
-	options Options
-	*scratch
-	pos []int32 // one entry a row of the file
+// rowSizes are the bytes of each row's byte arrays; nil if a row group holds them all.
+func rowSizes(columns []*Column, rows int) []int {
+	total := 0
+	for _, c := range columns {
+		if c.text() {
+			total += c.textBytes(nil)
+		}
+	}
+	if total <= RowGroupBytes {
+		return nil
+	}
+	sizes := make([]int, rows)
+	for _, c := range columns {
+		if c.text() {
+			c.textBytes(sizes)
+		}
+	}
+	return sizes
+}
 
+// groupEnd is where the row group that begins at from ends.
+func groupEnd(rows []int32, sizes []int, from int) int {
+	end := min(from+RowGroupRows, len(rows))
+	size := 0
+	for i := from; i < end && sizes != nil; i++ {
+		if size += sizes[rows[i]]; size > RowGroupBytes && i > from {
+			return i
+		}
+	}
+	return end
+}
+
+// flushBytes is how much of a file waits in memory before it is written out.
+const flushBytes = 64 << 10
+
+// Writer writes a file as a stream: row group after row group, each column after the
+// other, the indexes and the footer at the end. Its memory is a column's pages at hand and
+// the indexes of the row groups so far.
+type Writer struct {
+	to      io.Writer // nil: all stays in out
+	out     []byte
+	flushed int64 // bytes of the file before out
+	fields  []Field
+	options Options
+	check   func(column int, page []byte) error
+	*scratch
+
+	rows    int64
 	groups  []format.RowGroup
 	columnI [][]format.ColumnIndex
 	offsetI [][]format.OffsetIndex
+	filters [][]byte // of the row group that is written
 }
 
-func (w *writer) offset() int64 { return int64(len(w.out) - w.base) }
+// NewWriter begins a file. check, if there is one, is given each page as it goes into the
+// file, header and all, in the file's order; its error ends the file.
+func NewWriter(to io.Writer, fields []Field, o Options, check func(column int, page []byte) error) *Writer {
+	w := newWriter(to, fields, o)
+	w.out, w.check = append(w.out, magic...), check
+	return w
+}
 
-func (w *writer) rowGroup(rows []int32) error {
-	g := format.RowGroup{NumRows: int64(len(rows)), FileOffset: w.offset(), Ordinal: int16(len(w.groups))}
-	columnI := make([]format.ColumnIndex, len(w.columns))
-	offsetI := make([]format.OffsetIndex, len(w.columns))
-	filters := make([][]byte, len(w.columns))
-	for i, c := range w.columns {
-		k := chunk{w: w, c: c, index: &columnI[i], offsets: &offsetI[i]}
-		if err := k.write(rows); err != nil {
-			return fmt.Errorf("column %q: %w", c.Name, err)
-		}
-		filters[i] = k.filter
-		g.Columns = append(g.Columns, format.ColumnChunk{MetaData: k.meta})
-		g.TotalByteSize += k.meta.TotalUncompressedSize
-		g.TotalCompressedSize += k.meta.TotalCompressedSize
+func newWriter(to io.Writer, fields []Field, o Options) *Writer {
+	return &Writer{to: to, fields: fields, options: o, scratch: scratches.Get().(*scratch)}
+}
+
+func (w *Writer) offset() int64 { return w.flushed + int64(len(w.out)) }
+
+// Bytes is the file's size so far.
+func (w *Writer) Bytes() int64 { return w.offset() }
+
+// flush writes out what waits if it is this much.
+func (w *Writer) flush(most int) error {
+	if w.to == nil || len(w.out) < most {
+		return nil
 	}
-	for i, f := range filters {
+	if _, err := w.to.Write(w.out); err != nil {
+		return err
+	}
+	w.flushed += int64(len(w.out))
+	w.out = w.out[:0]
+	if cap(w.out) > keepPage {
+		w.out = nil
+	}
+	return nil
+}
+
+// Rows writes a row group of whole columns, which have all rows of the file: those rows,
+// in this order.
+func (w *Writer) Rows(columns []*Column, rows []int32, all int) error {
+	w.StartRowGroup()
+	for i, c := range columns {
+		if err := w.Column(i, c, rows, all); err != nil {
+			return err
+		}
+	}
+	return w.EndRowGroup(len(rows))
+}
+
+// StartRowGroup begins a row group; each column is written once, in order, then
+// EndRowGroup ends it.
+func (w *Writer) StartRowGroup() {
+	w.groups = append(w.groups, format.RowGroup{FileOffset: w.offset(), Ordinal: int16(len(w.groups))})
+	w.columnI = append(w.columnI, make([]format.ColumnIndex, len(w.fields)))
+	w.offsetI = append(w.offsetI, make([]format.OffsetIndex, len(w.fields)))
+	w.filters = make([][]byte, len(w.fields))
+}
+
+// chunk begins the next column of the row group.
+func (w *Writer) chunk(column int) *chunk {
+	g := len(w.groups) - 1
+	if column != len(w.groups[g].Columns) {
+		panic(fmt.Sprintf("parquetfile: column %d is written where %d is due", column, len(w.groups[g].Columns)))
+	}
+	return &chunk{w: w, f: &w.fields[column], column: column, index: &w.columnI[g][column], offsets: &w.offsetI[g][column]}
+}
+
+// done ends a column of the row group.
+func (w *Writer) done(k *chunk, err error) error {
+	if err != nil {
+		return fmt.Errorf("column %q: %w", k.f.Name, err)
+	}
+	g := &w.groups[len(w.groups)-1]
+	w.filters[k.column] = k.filter
+	g.Columns = append(g.Columns, format.ColumnChunk{MetaData: k.meta})
+	g.TotalByteSize += k.meta.TotalUncompressedSize
+	g.TotalCompressedSize += k.meta.TotalCompressedSize
+	return nil
+}
+
+// Column writes rows of a column as the next one of the row group. all is how many rows
+// the column has, with values or not.
+func (w *Writer) Column(i int, c *Column, rows []int32, all int) error {
+	if c.Required && c.Len() != all {
+		panic(fmt.Sprintf("parquetfile: required column %q has %d values for %d rows", c.Name, c.Len(), all))
+	}
+	k := w.chunk(i)
+	w.pos = grown(w.pos, all)
+	return w.done(k, c.write(k, rows))
+}
+
+// EndRowGroup writes the row group's Bloom filters.
+func (w *Writer) EndRowGroup(rows int) error {
+	g := &w.groups[len(w.groups)-1]
+	g.NumRows = int64(rows)
+	w.rows += int64(rows)
+	for i, f := range w.filters {
 		if f == nil {
 			continue
 		}
@@ -94,22 +211,31 @@ func (w *writer) rowGroup(rows []int32) error {
 		meta.BloomFilterLength = int32(w.offset() - meta.BloomFilterOffset)
 	}
 	for _, name := range w.options.SortedBy {
-		for i, c := range w.columns {
-			if c.Name == name {
+		for i := range w.fields {
+			if w.fields[i].Name == name {
 				g.SortingColumns = append(g.SortingColumns, format.SortingColumn{ColumnIdx: int32(i)})
 			}
 		}
 	}
-	w.groups = append(w.groups, g)
-	w.columnI, w.offsetI = append(w.columnI, columnI), append(w.offsetI, offsetI)
-	return nil
+	return w.flush(flushBytes)
+}
+
+// Close ends the file, with more metadata behind that of the options. The Writer is not
+// used again.
+func (w *Writer) Close(more ...KeyValue) error {
+	w.options.Metadata = append(slices.Clip(w.options.Metadata), more...)
+	w.indexes()
+	w.footer()
+	scratches.Put(w.scratch.trimmed())
+	w.scratch = nil
+	return w.flush(1)
 }
 
 // indexes writes all column indexes, then all offset indexes: a reader that wants
 // either reads one range.
-func (w *writer) indexes() {
+func (w *Writer) indexes() {
 	for g := range w.groups {
-		for i := range w.columns {
+		for i := range w.fields {
 			c := &w.groups[g].Columns[i]
 			c.ColumnIndexOffset = w.offset()
 			w.thrift(&w.columnI[g][i])
@@ -117,7 +243,7 @@ func (w *writer) indexes() {
 		}
 	}
 	for g := range w.groups {
-		for i := range w.columns {
+		for i := range w.fields {
 			c := &w.groups[g].Columns[i]
 			c.OffsetIndexOffset = w.offset()
 			w.thrift(&w.offsetI[g][i])
@@ -126,16 +252,16 @@ func (w *writer) indexes() {
 	}
 }
 
-func (w *writer) footer(rows int) {
+func (w *Writer) footer() {
 	meta := format.FileMetaData{
-		Version: 2, NumRows: int64(rows), RowGroups: w.groups, CreatedBy: w.options.CreatedBy,
-		Schema: make([]format.SchemaElement, 0, len(w.columns)+1),
+		Version: 2, NumRows: w.rows, RowGroups: w.groups, CreatedBy: w.options.CreatedBy,
+		Schema: make([]format.SchemaElement, 0, len(w.fields)+1),
 	}
 	root := format.SchemaElement{Name: "schema"}
-	root.NumChildren.Set(int32(len(w.columns)))
+	root.NumChildren.Set(int32(len(w.fields)))
 	meta.Schema = append(meta.Schema, root)
-	for _, c := range w.columns {
-		meta.Schema = append(meta.Schema, c.schema())
+	for i := range w.fields {
+		meta.Schema = append(meta.Schema, w.fields[i].schema())
 		meta.ColumnOrders = append(meta.ColumnOrders, format.ColumnOrder{Value: &format.TypeDefinedOrder{}})
 	}
 	for _, kv := range w.options.Metadata {
@@ -194,7 +320,7 @@ func CheckFooter(end []byte) error {
 	return nil
 }
 
-func (w *writer) thrift(v any) {
+func (w *Writer) thrift(v any) {
 	b, err := thrift.Marshal(&compact, v)
 	if err != nil {
 		panic(fmt.Sprintf("parquetfile: encode %T: %v", v, err)) // to memory: only a bug fails
@@ -204,8 +330,8 @@ func (w *writer) thrift(v any) {
 
 var compact thrift.CompactProtocol
 
-func (c *Column) physical() format.Type {
-	switch c.Kind {
+func (f *Field) physical() format.Type {
+	switch f.Kind {
 	case Boolean:
 		return format.Boolean
 	case Int32:
@@ -218,15 +344,15 @@ func (c *Column) physical() format.Type {
 	return format.ByteArray
 }
 
-func (c *Column) schema() format.SchemaElement {
-	e := format.SchemaElement{Name: c.Name, FieldID: c.FieldID}
-	e.Type.Set(c.physical())
-	if c.Required {
+func (f *Field) schema() format.SchemaElement {
+	e := format.SchemaElement{Name: f.Name, FieldID: f.FieldID}
+	e.Type.Set(f.physical())
+	if f.Required {
 		e.RepetitionType.Set(format.Required)
 	} else {
 		e.RepetitionType.Set(format.Optional)
 	}
-	switch c.Kind {
+	switch f.Kind {
 	case TimestampMicros:
 		e.LogicalType.Value = &format.TimestampType{IsAdjustedToUTC: true, Unit: format.TimeUnit{Value: &format.MicroSeconds{}}}
 		e.ConvertedType.Set(deprecated.TimestampMicros)

@@ -49,8 +49,8 @@ func (c *Column) rankNumbers(out []uint32) {
 }
 
 // compareNumbers orders values as the column's kind does; -0 goes before +0.
-func (c *Column) compareNumbers(a, b int64) int {
-	if c.Kind == Double {
+func (f *Field) compareNumbers(a, b int64) int {
+	if f.Kind == Double {
 		x, y := math.Float64frombits(uint64(a)), math.Float64frombits(uint64(b))
 		switch {
 		case x < y:

@@ -1,0 +1,211 @@
+package parquetfile
+
+// ChunkWriter writes one column of a row group from runs of rows of other files' pages,
+// in the order in which they are added. It holds numbers, or codes with their dictionary,
+// of one row group; of byte arrays that do not repeat a page alone.
+type ChunkWriter struct {
+	w      *Writer
+	k      *chunk
+	intern *Column // of byte arrays, while they repeat
+	rows   int
+}
+
+// Chunk begins the next column of the row group. The ChunkWriter's Close ends it.
+func (w *Writer) Chunk(column int) *ChunkWriter {
+	c := &ChunkWriter{w: w, k: w.chunk(column)}
+	w.levels, w.nums = w.levels[:0], w.nums[:0]
+	if c.k.f.Kind.Text() {
+		if w.intern == nil {
+			w.intern = NewColumn("", 0, String)
+		}
+		w.intern.Reset("", 0, String, keepIntern)
+		c.intern = w.intern
+	}
+	return c
+}
+
+// keepIntern bounds each buffer of the column that interns values.
+const keepIntern = 4 << 20
+
+// Add takes the next n rows of a page, whose column has the same kind.
+func (c *ChunkWriter) Add(p *Page, n int) error {
+	row, value := p.row, p.value
+	values := p.skip(n)
+	var levels []byte
+	if len(p.levels) > 0 {
+		levels = p.levels[row:p.row]
+	}
+	switch {
+	case c.intern != nil:
+		c.addLevels(levels, n)
+		c.rows += n
+		return c.addInterned(p, value, values)
+	case c.k.f.Kind.Text():
+		c.rows += n
+		return c.addPlain(p, levels, value, values)
+	case p.dict != nil:
+		c.w.nums = grown2(c.w.nums, values)
+		out := c.w.nums[len(c.w.nums)-values:]
+		for i, code := range p.codes[value : value+values] {
+			out[i] = p.dict.nums[code]
+		}
+	default:
+		c.w.nums = append(c.w.nums, p.nums[value:value+values]...)
+	}
+	c.addLevels(levels, n)
+	c.rows += n
+	return nil
+}
+
+// grown2 is s with n more elements, whose values are not set.
+func grown2[T any](s []T, n int) []T {
+	if len(s)+n <= cap(s) {
+		return s[:len(s)+n]
+	}
+	next := make([]T, len(s)+n, max(2*cap(s), len(s)+n))
+	copy(next, s)
+	return next
+}
+
+// addLevels keeps the levels of n rows; none stand for rows that all have a value.
+func (c *ChunkWriter) addLevels(levels []byte, n int) {
+	if c.k.f.Required {
+		return
+	}
+	if len(levels) > 0 {
+		c.w.levels = append(c.w.levels, levels...)
+		return
+	}
+	for n > 0 {
+		m := min(n, len(allOnes))
+		c.w.levels = append(c.w.levels, allOnes[:m]...)
+		n -= m
+	}
+}
+
+// AddEmpty adds n rows of a file that has no such column: nulls, or zeros where a value is
+// required.
+func (c *ChunkWriter) AddEmpty(n int) error {
+	c.rows += n
+	switch {
+	case c.k.f.Required && c.k.f.Kind.Text():
+		panic("parquetfile: a required column of byte arrays is missing in a file")
+	case c.k.f.Required:
+		for range n {
+			c.w.nums = append(c.w.nums, 0)
+		}
+	case c.k.f.Kind.Text() && c.intern == nil:
+		for range n {
+			if err := c.k.null(); err != nil {
+				return err
+			}
+		}
+	default:
+		for range n {
+			c.w.levels = append(c.w.levels, 0)
+		}
+	}
+	return nil
+}
+
+func (c *ChunkWriter) addInterned(p *Page, value, values int) error {
+	in := c.intern
+	before := len(in.codes)
+	if p.dict == nil {
+		for i := value; i < value+values; i++ {
+			in.codes = append(in.codes, in.internValue(p.Text(i)))
+		}
+	} else {
+		remap := p.dict.remapFor(c)
+		for _, code := range p.codes[value : value+values] {
+			if remap[code] == 0 {
+				remap[code] = in.internValue(p.dict.Text(int(code))) + 1
+			}
+			in.codes = append(in.codes, remap[code]-1)
+		}
+	}
+	if before < internProbe && len(in.codes) >= internProbe && !in.pays() || in.tooMany() {
+		return c.spread()
+	}
+	return nil
+}
+
+// remapFor is the dictionary's map to the codes of the chunk that c writes.
+func (d *Dictionary) remapFor(c *ChunkWriter) []int32 {
+	if d.owner != c {
+		d.owner = c
+		d.remap = grown(d.remap, d.len())
+		clear(d.remap)
+	}
+	return d.remap
+}
+
+// spread ends interning: what was taken so far is written plain.
+func (c *ChunkWriter) spread() error {
+	in := c.intern
+	c.intern = nil
+	c.k.startPlain()
+	value := 0
+	for row := range c.rows {
+		if !c.k.f.Required && c.w.levels[row] == 0 {
+			if err := c.k.null(); err != nil {
+				return err
+			}
+			continue
+		}
+		if err := c.k.plain(in.value(int32(value))); err != nil {
+			return err
+		}
+		value++
+	}
+	return nil
+}
+
+func (c *ChunkWriter) addPlain(p *Page, levels []byte, value, values int) error {
+	if len(levels) == 0 && p.dict == nil {
+		return c.k.plainRun(&p.Values, value, values)
+	}
+	rows := len(levels)
+	if rows == 0 {
+		rows = values
+	}
+	for row := range rows {
+		var err error
+		switch {
+		case len(levels) > 0 && levels[row] == 0:
+			err = c.k.null()
+		case p.dict != nil:
+			err = c.k.plain(p.dict.Text(int(p.codes[value])))
+			value++
+		default:
+			err = c.k.plain(p.Text(value))
+			value++
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Close writes what is left of the column and ends it.
+func (c *ChunkWriter) Close() error {
+	return c.w.done(c.k, c.close())
+}
+
+func (c *ChunkWriter) close() error {
+	w, k := c.w, c.k
+	if !k.f.Kind.Text() {
+		return k.numbers(w.levels, w.nums, c.rows)
+	}
+	if in := c.intern; in != nil {
+		if len(in.codes) > 0 && in.pays() {
+			dict := func(code int32) []byte { return in.at(in.views[code]) }
+			return k.coded(w.levels, in.codes, dict, len(in.views), c.rows)
+		}
+		if err := c.spread(); err != nil {
+			return err
+		}
+	}
+	return k.endPlain()
+}
