@@ -32,6 +32,15 @@
 // numbers that neither INT64 nor DOUBLE holds digit for digit. A path that has a DOUBLE
 // column and no INT64 column puts integers up to 2^53 into the DOUBLE column.
 //
+// # Order
+//
+// Rows are sorted by the tenant's sort key: each path by all of its columns in the order
+// of their field ids, each with nulls last; then by time to the nanosecond, then as they
+// came. A column that a file has not is null in all of its rows, so the order of a
+// tenant's files is one, whatever columns they have, and Merge makes of several files
+// one without sorting again. Where a file begins and ends in that order is in its
+// commit record (KeyMin, KeyMax), as text that compares bytewise.
+//
 // # Names
 //
 // See names.go: one reversible rule for names that differ only in case, empty names,

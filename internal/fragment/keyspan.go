@@ -2,6 +2,7 @@ package fragment
 
 import (
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -141,23 +142,18 @@ func (b *builder) keyText(paths []string, row int) string {
 // noRank is the rank of rows without a value.
 const noRank = math.MaxUint32
 
-// pathRanks gives each row's rank by a path: by the first of the path's columns, in the
-// order of their field ids, that has a value in the row, then by the value.
-func (b *builder) pathRanks(path string) []uint32 {
+// pathRanks gives each row's rank by a path: by the first of the path's columns, which
+// are in the order of their field ids, that has a value in the row, then by the
+// value. nil if there are no columns.
+func pathRanks(columns []*parquetfile.Column, rows int) []uint32 {
 	var out []uint32
 	base := uint32(0)
-	for _, f := range b.ofPath(path) {
-		ranks := f.data.Ranks(len(b.in.Rows), noRank)
-		if out == nil {
-			out = ranks
-			for _, r := range ranks {
-				if r != noRank {
-					base = max(base, r+1)
-				}
-			}
-			continue
-		}
+	for _, c := range columns {
+		ranks := c.Ranks(rows, noRank)
 		next := base
+		if out == nil {
+			out = slices.Repeat([]uint32{noRank}, rows)
+		}
 		for i, r := range ranks {
 			if r != noRank && out[i] == noRank {
 				out[i] = base + r

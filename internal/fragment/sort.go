@@ -75,7 +75,11 @@ func (b *builder) order(key []string) []int32 {
 	}
 	parts := 0
 	for _, path := range key[:len(key)-1] {
-		ranks := b.pathRanks(path)
+		var columns []*parquetfile.Column
+		for _, f := range b.ofPath(path) {
+			columns = append(columns, f.data)
+		}
+		ranks := pathRanks(columns, rows)
 		if ranks == nil {
 			continue
 		}
