@@ -55,6 +55,14 @@
 //     holds from a time on, and why refused tenants need no record of their own:
 //     a flood of invented names adds at most max_tenants entries to the chain.
 //
+// # Deleting old records
+//
+// Records below the older of the two newest checkpoints, less a margin, and older checkpoints are
+// deleted by PlanTrim and Trim.Do, behind a marker placements/base/<20 digits> (package chain). Whoever
+// read less than that starts from the newest checkpoint; that a table was jumped over is no loss, as
+// of any two versions both are true wherever both may be used (4). A chain whose records are gone and
+// that has no checkpoint above is corrupt, and never taken for a new one.
+//
 // # Failure cases
 //
 // An answer of the store that was lost, a write that lands late, two processes that extend

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/togodb/togo/internal/chain"
 	"github.com/togodb/togo/internal/event"
 )
 
@@ -39,7 +40,7 @@ func (k *Keeper) Init(ctx context.Context, g Genesis) (created bool, err error) 
 		})
 		return err
 	})
-	if err != nil {
+	if err != nil && !errors.Is(err, chain.ErrTrimmed) { // there is a chain, and it has grown long
 		return false, fmt.Errorf("first placement table: %w", err)
 	}
 	if created {

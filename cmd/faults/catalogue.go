@@ -20,7 +20,7 @@ var catalogue = []kind{
 	{id: "409-is-not-412", tried: "409, 409, 200; and 409, 412"},
 	{id: "store-ignores-condition", tried: "a store that accepts a second create, in five ways"},
 	{id: "late-landing", tried: "a write times out, reading it gives 404, and then it lands"},
-	{id: "freed-position", tried: "paused processes go on after the records that they had read were deleted", absent: "nothing deletes records of a log"},
+	{id: "freed-position", tried: "paused processes go on after the records that they had read were deleted"},
 	{id: "pending-evicted", tried: "a new id in a cold bucket, the bucket evicted before the commit, then a copy"},
 	{id: "rolled-back-bucket", tried: "the bucket is restored to an older state and goes on"},
 	{id: "replay-other-batches", tried: "killed between upload and commit; the same offsets again in other batches and another interleaving"},

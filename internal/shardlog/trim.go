@@ -2,13 +2,11 @@ package shardlog
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
 
 	"github.com/togodb/togo/internal/chain"
-	"github.com/togodb/togo/internal/objstore"
 )
 
 // DefaultTrimMargin is how many records stay below the older of the kept checkpoints, so that
@@ -97,18 +95,9 @@ func (l *Log) PlanTrim(ctx context.Context, margin int) (*Trim, error) {
 	if err := l.planTrim(ctx, t); err != nil || t.Base == 0 {
 		return t, err
 	}
-	if t.Base > newest {
-		markers = append(markers, t.Base)
-	}
-	for _, p := range markers[:max(0, len(markers)-keptMarkers)] {
-		t.Markers = append(t.Markers, l.chain.BaseKey(p))
-	}
+	t.Markers = l.chain.Covered(markers, t.Base)
 	return t, nil
 }
-
-// keptMarkers is how many base markers stay. One is enough for a listing that is a moment; three for
-// one that is not.
-const keptMarkers = 3
 
 // trimDue says whether the trim is worth reading two checkpoints: a quarter of the margin can go, or an
 // earlier trim has left something.
@@ -119,7 +108,7 @@ func (l *Log) trimDue(ctx context.Context, base, newest chain.Position, margin i
 	if base >= newest+chain.Position(max(1, margin/4)) {
 		return true, nil
 	}
-	left, err := l.keys(ctx, l.chain.Prefix+"/", l.chain.Key(newest), 1)
+	left, err := l.chain.Old(ctx, newest, 1)
 	return len(left) > 0, err
 }
 
@@ -138,7 +127,7 @@ func (l *Log) planTrim(ctx context.Context, t *Trim) error {
 		return t.unusable(err)
 	}
 	// s is that of the head now, confirmed: a claim that it does not show comes later than both checkpoints.
-	if t.Records, err = l.keys(ctx, l.chain.Prefix+"/", l.chain.Key(t.Base), maxTrimKeys); err != nil {
+	if t.Records, err = l.chain.Old(ctx, t.Base, maxTrimKeys); err != nil {
 		return err
 	}
 	switch {
@@ -149,7 +138,7 @@ func (l *Log) planTrim(ctx context.Context, t *Trim) error {
 		t.Why = fmt.Sprintf("the checkpoint at %d is older than the claim at %d: manifests stay", uint64(t.Kept[0]), uint64(s.ClaimPosition()))
 		return nil
 	}
-	if t.Checkpoints, err = l.keys(ctx, l.rootPrefix(), l.rootPrefix()+(t.Kept[0]-1).String(), maxTrimKeys); err != nil {
+	if t.Checkpoints, err = chain.Keys(ctx, l.store, l.rootPrefix(), l.rootPrefix()+(t.Kept[0]-1).String(), maxTrimKeys); err != nil {
 		return err
 	}
 	named := map[string]bool{}
@@ -164,7 +153,7 @@ func (l *Log) planTrim(ctx context.Context, t *Trim) error {
 		}
 	}
 	// A manifest's name begins with its position.
-	manifests, err := l.keys(ctx, l.manifestKey(""), l.manifestKey(t.Kept[0].String()), maxTrimKeys+len(named))
+	manifests, err := chain.Keys(ctx, l.store, l.manifestKey(""), l.manifestKey(t.Kept[0].String()), maxTrimKeys+len(named))
 	for _, key := range manifests {
 		if !named[key] {
 			t.Manifests = append(t.Manifests, key)
@@ -215,28 +204,6 @@ func (l *Log) checkKept(ctx context.Context, older, newer *root) (*State, error)
 	return s, err
 }
 
-// keys lists at most n keys with a prefix, up to and with last.
-func (l *Log) keys(ctx context.Context, prefix, last string, n int) ([]string, error) {
-	var out []string
-	for object, err := range l.store.List(ctx, prefix, "") {
-		if err != nil {
-			return nil, fmt.Errorf("list %s: %w", prefix, err)
-		}
-		if len(out) == n || object.Key > last {
-			break
-		}
-		out = append(out, object.Key)
-	}
-	return out, nil
-}
-
-// baseMarker is the content of a marker, for people.
-type baseMarker struct {
-	Format     int            `json:"format"`
-	Base       chain.Position `json:"base"`       // records up to here are deleted
-	Checkpoint chain.Position `json:"checkpoint"` // that holds what they said
-}
-
 // Do deletes what was planned: the marker first, then what the kept checkpoints replace, the records
 // last, oldest first, so that a log that was left at any point can be loaded. It stops at what it can't
 // delete; a later trim goes on.
@@ -244,8 +211,8 @@ func (t *Trim) Do(ctx context.Context) (done Trimmed, err error) {
 	if t.Empty() {
 		return done, nil
 	}
-	if err := t.mark(ctx); err != nil {
-		return done, err
+	if err := t.log.chain.Mark(ctx, t.Base, t.at); err != nil {
+		return done, fmt.Errorf("shard %s: %w", t.log.shard, err)
 	}
 	for _, step := range []struct {
 		what string
@@ -257,7 +224,7 @@ func (t *Trim) Do(ctx context.Context) (done Trimmed, err error) {
 		{"records", t.Records, &done.Records},
 		{"base markers", t.Markers, &done.Markers},
 	} {
-		*step.done, err = t.log.delete(ctx, step.keys)
+		*step.done, err = chain.Delete(ctx, t.log.store, t.log.cfg.Backoff, step.keys)
 		t.log.cfg.Metrics.trimmed.WithLabelValues(step.what).Add(float64(*step.done))
 		if err != nil {
 			return done, fmt.Errorf("shard %s: delete old %s: %w", t.log.shard, step.what, err)
@@ -265,56 +232,4 @@ func (t *Trim) Do(ctx context.Context) (done Trimmed, err error) {
 	}
 	t.log.log.Info("old records deleted", "base", uint64(t.Base), "records", done.Records, "checkpoints", done.Checkpoints, "manifests", done.Manifests)
 	return done, nil
-}
-
-// mark puts the base marker until it stands.
-func (t *Trim) mark(ctx context.Context) error {
-	l := t.log
-	body, err := json.Marshal(baseMarker{Format, t.Base, t.at})
-	if err != nil {
-		return err
-	}
-	for attempt := 1; ; attempt++ {
-		err := l.store.PutIfAbsent(ctx, l.chain.BaseKey(t.Base), body)
-		if err == nil || errors.Is(err, objstore.ErrExists) {
-			return nil
-		}
-		if wait := l.cfg.Backoff.Wait(ctx, attempt); wait != nil {
-			return fmt.Errorf("shard %s: put the base marker %d: %w: %w", l.shard, uint64(t.Base), err, wait)
-		}
-	}
-}
-
-const (
-	deleteBatch    = 1000 // keys of one request
-	maxDeleteTries = 3    // of one key in one trim
-)
-
-// delete removes keys in their order, and tries those that are left again; it returns how many are gone.
-func (l *Log) delete(ctx context.Context, keys []string) (gone int, err error) {
-	for len(keys) > 0 {
-		batch := keys[:min(len(keys), deleteBatch)]
-		for attempt := 1; len(batch) > 0; attempt++ {
-			err := l.store.Delete(ctx, batch...)
-			left := objstore.LeftOf(err, batch)
-			var still []string
-			for _, key := range batch {
-				if left[key] != nil {
-					still = append(still, key)
-				}
-			}
-			gone += len(batch) - len(still)
-			if batch = still; len(batch) == 0 {
-				break
-			}
-			if attempt == maxDeleteTries {
-				return gone, err
-			}
-			if wait := l.cfg.Backoff.Wait(ctx, attempt); wait != nil {
-				return gone, errors.Join(err, wait)
-			}
-		}
-		keys = keys[min(len(keys), deleteBatch):]
-	}
-	return gone, nil
 }
