@@ -47,6 +47,7 @@ type Deps struct {
 	Tenants    Settings // nil: the built-in settings for everybody, with the configured max_columns
 	Owner      string   // this process's name, for people
 	Logger     *slog.Logger
+	LogMetrics *shardlog.Metrics     // of all shard logs of the process; nil: on Registerer
 	Registerer prometheus.Registerer // may be nil
 	Now        func() time.Time      // the own clock; nil is time.Now
 }
@@ -108,11 +109,14 @@ func New(cfg Config, d Deps) (*Writer, error) {
 		b.MaxColumns = cfg.MaxColumns
 		d.Tenants = b
 	}
+	if d.LogMetrics == nil {
+		d.LogMetrics = shardlog.NewMetrics(d.Registerer)
+	}
 	w := &Writer{
 		cfg: cfg, d: d, log: d.Logger,
 		hasher:      event.NewHasher(event.Seed(d.Meta.Seed)),
 		incarnation: chain.NewNonce(),
-		logMetrics:  shardlog.NewMetrics(d.Registerer),
+		logMetrics:  d.LogMetrics,
 		encoders:    make(chan struct{}, runtime.GOMAXPROCS(0)),
 		uploads:     make(chan struct{}, cfg.UploadConcurrency),
 		shardWatch:  5 * time.Second,

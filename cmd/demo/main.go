@@ -77,11 +77,24 @@ func run(ctx context.Context, bin, dir string, seed uint64) (failed bool, err er
 	if err != nil {
 		return false, err
 	}
-	if _, err := d.Await(ctx, "everything is stored", tool.Status.Done); err != nil {
+	stored, err := d.Await(ctx, "everything is stored", tool.Status.Done)
+	if err != nil {
 		return false, err
 	}
 	fmt.Printf("all stored after %.1f s\n\n", time.Since(began).Seconds())
-	failed, err = d.report(ctx, ledger)
+	fmt.Printf("%d fragments and %d id segments; waiting for the compactor\n", stored.Fragments, stored.IDSegments)
+	d.showObjects()
+	if err := d.compacted(ctx); err != nil {
+		return false, err
+	}
+	after, err := d.Status(ctx)
+	if err != nil {
+		return false, err
+	}
+	fmt.Printf("\n%d fragments and %d id segments after compaction; what they replaced is deleted\n", after.Fragments, after.IDSegments)
+	d.showObjects()
+	fmt.Println()
+	failed, err = d.report(ctx, ledger, stored.Fragments)
 	if err != nil {
 		return false, err
 	}
@@ -165,8 +178,50 @@ func (d *demo) killAndStart(ctx context.Context, when string) error {
 	return d.start(ctx)
 }
 
+// compacted waits until every bucket has had its last merges, and nothing is left of what they
+// replaced.
+func (d *demo) compacted(ctx context.Context) error {
+	for {
+		out, err := d.Output(ctx, "gc", "--dry-run")
+		if err != nil {
+			return err
+		}
+		resting, err := d.resting(ctx)
+		if err != nil {
+			return err
+		}
+		if resting && strings.Contains(out, " garbage=0 ") {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("wait for the compactor (see %s): %w", d.log.Name(), ctx.Err())
+		case <-time.After(time.Second):
+		}
+	}
+}
+
+// resting says whether the compactor has nothing left to merge.
+func (d *demo) resting(ctx context.Context) (bool, error) {
+	var status struct {
+		Compactor []struct {
+			Position uint64 `json:"position"`
+			Waiting  int    `json:"waiting"`
+		} `json:"compactor"`
+	}
+	if err := proc.GetJSON(ctx, "http://"+d.httpAddr+"/status", &status); err != nil {
+		return false, err
+	}
+	for _, s := range status.Compactor {
+		if s.Position == 0 || s.Waiting > 0 {
+			return false, nil
+		}
+	}
+	return len(status.Compactor) > 0, nil
+}
+
 // report compares and prints; failed says that a promise does not hold.
-func (d *demo) report(ctx context.Context, ledger *oracle.Ledger) (failed bool, err error) {
+func (d *demo) report(ctx context.Context, ledger *oracle.Ledger, before int) (failed bool, err error) {
 	stored, err := d.Stored(ctx, ledger.Tenants())
 	if err != nil {
 		return false, err
@@ -201,7 +256,6 @@ func (d *demo) report(ctx context.Context, ledger *oracle.Ledger) (failed bool, 
 	for _, l := range append(lost, extra...) {
 		fmt.Println("WRONG:", l)
 	}
-	d.showObjects()
 	d.show(ctx, "where", "where")
 	d.show(ctx, "events --tenant shop --limit 3", "events", "--tenant", "shop", "--limit", "3")
 	d.show(ctx, "dead-letters --tenant security --limit 3", "dead-letters", "--tenant", "security", "--limit", "3")
@@ -209,9 +263,9 @@ func (d *demo) report(ctx context.Context, ledger *oracle.Ledger) (failed bool, 
 	fmt.Printf("\nGo on with: %s --dir %s --config %s dev\n", d.Bin, filepath.Dir(d.log.Name()), filepath.Join(filepath.Dir(d.log.Name()), "togo.yaml"))
 	fmt.Printf("then, elsewhere: curl -H 'X-Scope-OrgID: me' --data-binary '{\"event_id\":\"1\",\"hello\":\"world\"}' http://localhost:8080/v1/ingest\n")
 	fmt.Printf("and: %s --dir %s events --tenant me\n\n", d.Bin, filepath.Dir(d.log.Name()))
-	failed = len(lost)+len(extra) > 0 || !verified
-	fmt.Printf("RESULT sent=%d unique=%d stored=%d duplicates=%d conflicts=%d dead=%d lost=%d extra=%d\n",
-		sent, unique, rows, t.Duplicate, t.Conflict, t.Dead, len(lost), len(extra))
+	failed = len(lost)+len(extra) > 0 || !verified || status.Fragments >= before
+	fmt.Printf("RESULT sent=%d unique=%d stored=%d duplicates=%d conflicts=%d dead=%d lost=%d extra=%d fragments_before=%d fragments_after=%d\n",
+		sent, unique, rows, t.Duplicate, t.Conflict, t.Dead, len(lost), len(extra), before, status.Fragments)
 	return failed, nil
 }
 

@@ -23,7 +23,7 @@ import (
 
 func TestRoles(t *testing.T) {
 	for text, want := range map[string][]string{
-		"all": allRoles, "router": {"router"}, "writer,intake": {"writer", "intake"}, "": nil,
+		"all": allRoles, "router": {"router"}, "writer,intake": {"writer", "intake"}, "compactor": {"compactor"}, "": nil,
 	} {
 		var targets []string
 		if text != "" {
@@ -33,7 +33,7 @@ func TestRoles(t *testing.T) {
 			t.Errorf("%q: %v, %v", text, got, err)
 		}
 	}
-	if _, err := parseRoles([]string{"compactor"}); err == nil || !strings.Contains(err.Error(), "router, writer, intake, and all") {
+	if _, err := parseRoles([]string{"query"}); err == nil || !strings.Contains(err.Error(), "router, writer, compactor, intake, and all") {
 		t.Errorf("an unknown role: %v", err)
 	}
 }

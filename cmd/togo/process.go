@@ -17,6 +17,7 @@ import (
 	"github.com/togodb/togo/internal/kafka"
 	"github.com/togodb/togo/internal/objstore"
 	"github.com/togodb/togo/internal/objstore/s3store"
+	"github.com/togodb/togo/internal/shardlog"
 	"github.com/togodb/togo/internal/tenants"
 	"github.com/togodb/togo/placements"
 	"github.com/togodb/togo/router"
@@ -25,17 +26,18 @@ import (
 // process is what the roles of one process share. Its parts are started in order
 // and stopped in the reverse one.
 type process struct {
-	cfg      *config.Config
-	log      *slog.Logger
-	reg      *prometheus.Registry
-	store    objstore.Store
-	meta     objstore.Meta
-	hasher   *event.Hasher
-	keeper   *placements.Keeper
-	settings *tenants.Keeper
-	clusters map[string]*kafka.Client
-	intake   map[string]kafka.TopicInfo
-	roles    map[string]role
+	cfg        *config.Config
+	log        *slog.Logger
+	reg        *prometheus.Registry
+	store      objstore.Store
+	meta       objstore.Meta
+	hasher     *event.Hasher
+	keeper     *placements.Keeper
+	settings   *tenants.Keeper
+	clusters   map[string]*kafka.Client
+	intake     map[string]kafka.TopicInfo
+	roles      map[string]role
+	logMetrics *shardlog.Metrics // of the shard logs that all roles read
 
 	stops  []func()
 	failed chan error // the first part that ended by itself
@@ -47,11 +49,12 @@ func newProcess(c *config.Config, store objstore.Store, log *slog.Logger) *proce
 	reg.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return &process{
 		cfg: c, log: log, reg: reg,
-		store:    objstore.Instrument(store, reg),
-		clusters: map[string]*kafka.Client{},
-		intake:   map[string]kafka.TopicInfo{},
-		roles:    map[string]role{},
-		failed:   make(chan error, 1),
+		store:      objstore.Instrument(store, reg),
+		clusters:   map[string]*kafka.Client{},
+		intake:     map[string]kafka.TopicInfo{},
+		roles:      map[string]role{},
+		failed:     make(chan error, 1),
+		logMetrics: shardlog.NewMetrics(reg),
 	}
 }
 

@@ -13,6 +13,9 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/togodb/togo/cmd/togo/config"
+	"github.com/togodb/togo/compactor"
+	"github.com/togodb/togo/compactor/retain"
+	"github.com/togodb/togo/internal/event"
 	"github.com/togodb/togo/internal/kafka"
 	"github.com/togodb/togo/router"
 	"github.com/togodb/togo/router/intake"
@@ -21,15 +24,16 @@ import (
 
 // The roles that a process can have.
 const (
-	roleRouter = "router"
-	roleWriter = "writer"
-	roleIntake = "intake" // POST /v1/ingest
+	roleRouter    = "router"
+	roleWriter    = "writer"
+	roleCompactor = "compactor"
+	roleIntake    = "intake" // POST /v1/ingest
 )
 
-var allRoles = []string{roleRouter, roleWriter, roleIntake}
+var allRoles = []string{roleRouter, roleWriter, roleCompactor, roleIntake}
 
 type runCmd struct {
-	Target []string `help:"Roles to run: router, writer, intake (HTTP), or all." default:"all" placeholder:"ROLE,..."`
+	Target []string `help:"Roles to run: router, writer, compactor, intake (HTTP), or all." default:"all" placeholder:"ROLE,..."`
 }
 
 func (c runCmd) Run(a *app) error {
@@ -110,6 +114,9 @@ func limitMemory(c *config.Config, roles []string) {
 	if slices.Contains(roles, roleWriter) {
 		limit += c.Writer.HeapBytes()
 	}
+	if slices.Contains(roles, roleCompactor) {
+		limit += c.Compactor.HeapBytes()
+	}
 	if slices.Contains(roles, roleRouter) {
 		clusters := map[string]bool{}
 		for _, t := range c.Intake.Topics {
@@ -125,8 +132,10 @@ func (p *process) start(ctx context.Context, roles []string) error {
 	if err := p.openStore(ctx); err != nil {
 		return err
 	}
-	if err := p.openTopics(ctx); err != nil {
-		return err
+	if !slices.Equal(roles, []string{roleCompactor}) { // which needs no Kafka
+		if err := p.openTopics(ctx); err != nil {
+			return err
+		}
 	}
 	if err := p.openPlacements(ctx); err != nil {
 		return err
@@ -136,6 +145,11 @@ func (p *process) start(ctx context.Context, roles []string) error {
 	}
 	if slices.Contains(roles, roleWriter) {
 		if err := p.startWriter(); err != nil {
+			return err
+		}
+	}
+	if slices.Contains(roles, roleCompactor) {
+		if err := p.startCompactor(); err != nil {
 			return err
 		}
 	}
@@ -157,13 +171,30 @@ func owner() string {
 func (p *process) startWriter() error {
 	w, err := writer.New(p.cfg.Writer, writer.Deps{
 		Store: p.store, Meta: p.meta, Kafka: p.clusters[p.cfg.ShardTopic.Cluster], Topic: p.cfg.ShardTopic.Name,
-		Placements: p.keeper, Tenants: p.settings, Owner: owner(), Logger: p.log, Registerer: p.reg,
+		Placements: p.keeper, Tenants: p.settings, Owner: owner(), Logger: p.log, LogMetrics: p.logMetrics, Registerer: p.reg,
 	})
 	if err != nil {
 		return err
 	}
 	p.spawn(roleWriter, w.Run)
 	p.roles[roleWriter] = role{w.Ready, func() any { return w.Status() }}
+	return nil
+}
+
+func (p *process) startCompactor() error {
+	c, err := compactor.New(p.cfg.Compactor, compactor.Deps{
+		Store: p.store, Meta: p.meta, Tenants: p.settings, Worker: owner(),
+		Shards: func() int { return p.keeper.Current().Shards() },
+		MayHold: func(id event.ShardID) func(event.TenantID) (bool, bool) {
+			return retain.Holders(p.keeper.Current(), id)
+		},
+		LogMetrics: p.logMetrics, Logger: p.log, Registerer: p.reg,
+	})
+	if err != nil {
+		return err
+	}
+	p.spawn(roleCompactor, c.Run)
+	p.roles[roleCompactor] = role{c.Ready, func() any { return c.Status() }}
 	return nil
 }
 

@@ -41,6 +41,11 @@ type shardStatus struct {
 type storeStatus struct {
 	Shards []shardStatus   `json:"shards"`
 	Totals shardlog.Totals `json:"totals"`
+	// What is live in all shards, and the merges that are open.
+	Fragments   int `json:"fragments"`
+	IDSegments  int `json:"id_segments"`
+	Quarantined int `json:"quarantined"`
+	Merges      int `json:"merges"`
 	// Lag is what is left to do: intake records that the router has not committed,
 	// and offsets of the shard topic that are not closed. Null: unknown.
 	RouterLag *int64 `json:"router_lag"`
@@ -74,6 +79,9 @@ func (c statusCmd) Run(a *app) error {
 		s.WriterLag = new(int64)
 	}
 	for _, state := range v.Shards {
+		fragments, segments := state.Counts()
+		s.Fragments, s.IDSegments = s.Fragments+fragments, s.IDSegments+segments
+		s.Quarantined, s.Merges = s.Quarantined+len(state.Quarantined()), s.Merges+len(state.Jobs())
 		s.addShard(state, topicID, ends, v.LastCommit(state.Shard()))
 	}
 	if routerWhy == nil {
@@ -143,6 +151,7 @@ func (s *storeStatus) print(a *app, why error) error {
 	t := s.Totals
 	fmt.Fprintf(a.out, "events %d: stored %d, duplicate %d, conflict %d, dead %d; lost by Kafka %d; lag: router %s, writer %s\n",
 		t.Events, t.Stored, t.Duplicate, t.Conflict, t.Dead, t.Lost, number(s.RouterLag), number(s.WriterLag))
+	fmt.Fprintf(a.out, "live: %d fragments, %d id segments; merges under way %d; set aside as unreadable %d\n", s.Fragments, s.IDSegments, s.Merges, s.Quarantined)
 	if why != nil {
 		fmt.Fprintf(a.out, "(lag unknown: %v)\n", why)
 	}

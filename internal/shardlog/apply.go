@@ -230,6 +230,12 @@ func checkObject(key, sum string, bytes int64) error {
 // maxSecond is past the last second of an int64 of nanoseconds.
 const maxSecond = int64(9_223_372_037)
 
+// MinBucket and MaxBucket bound the starts of all buckets: every start is in [MinBucket, MaxBucket).
+const (
+	MinBucket = -maxSecond
+	MaxBucket = maxSecond
+)
+
 // maxKeySpan bounds the text of KeyMin and KeyMax: each commit and each state carries it.
 const maxKeySpan = 4 << 10
 

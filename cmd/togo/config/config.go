@@ -15,6 +15,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/togodb/togo/compactor"
 	"github.com/togodb/togo/internal/event"
 	"github.com/togodb/togo/internal/kafka"
 	"github.com/togodb/togo/internal/objstore/s3store"
@@ -34,6 +35,7 @@ type Config struct {
 	Placements Placements                     `yaml:"placements" doc:"Which shards hold a tenant. Used when the store is created; later changes go by 'togo placements sync', 'set' and 'default'."`
 	Router     router.Config                  `yaml:"router" doc:"The role that reads intake topics."`
 	Writer     writer.Config                  `yaml:"writer" doc:"The role that reads the shard topic and commits."`
+	Compactor  compactor.Config               `yaml:"compactor" doc:"The role that merges fragments, raises floors by the tenants' retention, and deletes what nothing names any more."`
 }
 
 // Log settings.
@@ -103,6 +105,7 @@ func Default() *Config {
 		Placements: Placements{UnknownTenants: "accept", Spread: 1},
 		Router:     router.DefaultConfig(),
 		Writer:     writer.DefaultConfig(),
+		Compactor:  compactor.DefaultConfig(),
 	}
 }
 
@@ -180,6 +183,9 @@ func (c *Config) Validate() error {
 	}
 	if err := c.Writer.Validate(); err != nil {
 		bad("writer", "%v", err)
+	}
+	if err := c.Compactor.Validate(); err != nil {
+		bad("compactor", "%v", err)
 	}
 	return errors.Join(errs...)
 }

@@ -399,7 +399,7 @@ func TestTheDocsConfigurationsAreValid(t *testing.T) {
 }
 
 var (
-	settingInDocs = regexp.MustCompile("`((?:log|http|store|intake|shard_topic|placements|router|writer)\\.[a-z0-9_.]+)(?:=[^`]*)?`")
+	settingInDocs = regexp.MustCompile("`((?:log|http|store|intake|shard_topic|placements|router|writer|compactor)\\.[a-z0-9_.]+)(?:=[^`]*)?`")
 	metricInDocs  = regexp.MustCompile(`togo_[a-z_]+`)
 )
 
@@ -438,7 +438,13 @@ func TestTheDocsNameWhatThereIs(t *testing.T) {
 		}
 		for _, name := range metricInDocs.FindAllString(string(text), -1) {
 			names++
-			short := strings.TrimSuffix(strings.TrimPrefix(name, "togo_writer_"), "_total") // its metrics.go adds both
+			short := name // their metrics.go add both
+			for _, prefix := range []string{"togo_writer_", "togo_compactor_"} {
+				short = strings.TrimPrefix(short, prefix)
+			}
+			if short != name {
+				short = strings.TrimSuffix(short, "_total")
+			}
 			if !strings.Contains(metrics, `"`+name+`"`) && (short == name || !strings.Contains(metrics, `("`+short+`"`)) {
 				t.Errorf("%s: there is no metric %s", page, name)
 			}

@@ -67,6 +67,9 @@ type Status struct {
 	Totals    Totals  `json:"totals"`
 	RouterLag *int64  `json:"router_lag"`
 	WriterLag *int64  `json:"writer_lag"`
+	// Live in all shards.
+	Fragments  int `json:"fragments"`
+	IDSegments int `json:"id_segments"`
 }
 
 // Status asks the program.

@@ -1,0 +1,149 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/togodb/togo/cmd/togo/config"
+	"github.com/togodb/togo/compactor/garbage"
+	"github.com/togodb/togo/internal/event"
+	"github.com/togodb/togo/internal/inspect"
+	"github.com/togodb/togo/internal/shardlog"
+)
+
+type gcCmd struct {
+	DryRun bool          `help:"Show what would go and why, and delete nothing."`
+	Grace  time.Duration `help:"How long garbage is kept for queries that were planned before; default: compactor.query_grace." placeholder:"DURATION"`
+	JSON   bool          `help:"As NDJSON." name:"json"`
+}
+
+// viewJudges judges by the states of a view. They may be older than the store's newest ones:
+// then they show less garbage.
+type viewJudges []*shardlog.State
+
+func (v viewJudges) Judge(_ context.Context, id event.ShardID, judge func(*shardlog.State)) (bool, error) {
+	if int(id) >= len(v) {
+		return false, nil
+	}
+	judge(v[id])
+	return true, nil
+}
+
+// foundLine is garbage as the command shows it.
+type foundLine struct {
+	Key    string `json:"key"`
+	Bytes  int64  `json:"bytes,omitempty"`
+	Upload bool   `json:"unfinished_upload,omitempty"`
+	Why    string `json:"why"`
+}
+
+// Run deletes garbage as the compactor does: nothing without having seen it as garbage
+// for the grace.
+func (c gcCmd) Run(a *app) error {
+	cfg, _, err := a.existing()
+	if err != nil {
+		return err
+	}
+	v, err := a.view()
+	if err != nil {
+		return err
+	}
+	if c.Grace == 0 {
+		c.Grace = cfg.Compactor.QueryGrace
+	}
+	out := bufio.NewWriter(a.out)
+	begin, first := time.Now(), true
+	collector := garbage.NewCollector(garbage.Config{
+		Store: v.Objects, Judges: viewJudges(v.Shards), Grace: c.Grace, Clock: func() time.Duration { return time.Since(begin) },
+		Tell: func(f garbage.Found) {
+			if first {
+				c.show(out, f)
+			}
+		},
+	})
+	report, err := collector.Pass(a.ctx, true)
+	first = false
+	if err != nil {
+		return err
+	}
+	trims, err := c.planTrims(a, cfg, v, out)
+	if err != nil {
+		return err
+	}
+	if err := out.Flush(); err != nil {
+		return err
+	}
+	records := 0 // and checkpoints and manifests
+	for _, t := range trims {
+		records += len(t.Records) + len(t.Checkpoints) + len(t.Manifests) + len(t.Markers)
+	}
+	if !c.DryRun {
+		for _, t := range trims {
+			if _, err := t.Do(a.ctx); err != nil {
+				return err
+			}
+		}
+		if report.Garbage+report.Uploads > 0 {
+			if report, err = c.delete(a, collector); err != nil {
+				return err
+			}
+		}
+	}
+	fmt.Fprintf(a.out, "RESULT objects=%d named=%d may_commit=%d garbage=%d garbage_bytes=%d unknown=%d uploads=%d deleted=%d deleted_bytes=%d uploads_ended=%d log_objects=%d\n",
+		report.Objects, report.Named, report.MayCommit, report.Garbage, report.GarbageBytes, report.Unknown, report.Uploads,
+		report.Deleted, report.DeletedBytes, report.Abandoned, records)
+	return nil
+}
+
+// planTrims finds and shows what can be deleted of the shard logs.
+func (c gcCmd) planTrims(a *app, cfg *config.Config, v *inspect.View, out *bufio.Writer) ([]*shardlog.Trim, error) {
+	var trims []*shardlog.Trim
+	for _, s := range v.Shards {
+		log := shardlog.OpenWith(v.Objects, s.Shard(), shardlog.Config{Logger: a.toolLog(cfg)})
+		t, err := log.PlanTrim(a.ctx, cfg.Compactor.KeepRecords)
+		if err != nil {
+			return nil, fmt.Errorf("log of shard %s: %w", s.Shard(), err)
+		}
+		trims = append(trims, t)
+		for _, list := range [][]string{t.Records, t.Checkpoints, t.Manifests, t.Markers} {
+			for _, key := range list {
+				c.show(out, garbage.Found{Key: key, Why: t.Reason(key)})
+			}
+		}
+	}
+	return trims, nil
+}
+
+func (c gcCmd) show(out *bufio.Writer, f garbage.Found) {
+	if c.JSON {
+		line, err := json.Marshal(foundLine{f.Key, f.Bytes, f.Upload, f.Why})
+		if err != nil {
+			panic(fmt.Sprintf("bug: %v", err)) // strings and numbers
+		}
+		out.Write(append(line, '\n'))
+		return
+	}
+	what := ""
+	switch {
+	case f.Upload:
+		what = "unfinished upload: "
+	case f.Bytes > 0:
+		what = fmt.Sprintf("%d bytes: ", f.Bytes)
+	}
+	fmt.Fprintf(out, "%s  %s%s\n", f.Key, what, f.Why)
+}
+
+// delete waits for the grace, and deletes what is garbage still: as it was garbage by the
+// same states before, that is all of it.
+func (c gcCmd) delete(a *app, collector *garbage.Collector) (garbage.Report, error) {
+	fmt.Fprintf(a.out, "deleting it in %s, when no query that was planned before can still read it; Ctrl-C keeps it\n", c.Grace)
+	select {
+	case <-a.ctx.Done():
+		return garbage.Report{}, a.ctx.Err()
+	case <-time.After(c.Grace):
+	}
+	return collector.Pass(a.ctx, false)
+}

@@ -1,0 +1,54 @@
+package compactor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/togodb/togo/compactor/garbage"
+	"github.com/togodb/togo/internal/event"
+	"github.com/togodb/togo/internal/shardlog"
+)
+
+// Judge gives the collector the state of a shard, as new as the log is now.
+func (c *Compactor) Judge(ctx context.Context, id event.ShardID, judge func(*shardlog.State)) (bool, error) {
+	s := c.of(id)
+	if s == nil {
+		return false, nil
+	}
+	return true, s.withState(ctx, func() error {
+		judge(s.state)
+		return nil
+	})
+}
+
+// Collect lists the store once and deletes what has been garbage for the grace, and old
+// records of the logs. It starts no goroutine, and is called by one goroutine at a time.
+func (c *Compactor) Collect(ctx context.Context) (garbage.Report, error) {
+	begin := c.d.Clock()
+	report, err := c.garbage.Pass(ctx, false)
+	c.metrics.collected(report, err)
+	c.log.Info("collected garbage", "objects", report.Objects, "named", report.Named, "may_commit", report.MayCommit, "garbage", report.Garbage,
+		"unknown", report.Unknown, "deleted", report.Deleted, "deleted_bytes", report.DeletedBytes, "uploads_ended", report.Abandoned, "took", c.d.Clock()-begin)
+	errs := []error{err}
+	for _, id := range c.Shards() {
+		if err := c.of(id).trim(ctx); err != nil {
+			errs = append(errs, fmt.Errorf("trim the log of shard %s: %w", id, err))
+		}
+	}
+	for _, trim := range c.d.Trims {
+		errs = append(errs, trim(ctx, false))
+	}
+	return report, errors.Join(errs...)
+}
+
+// trim deletes old records, checkpoints and manifests of the shard's log.
+func (s *shard) trim(ctx context.Context) error {
+	t, err := s.records.PlanTrim(ctx, s.c.cfg.KeepRecords)
+	if err != nil {
+		return err
+	}
+	done, err := t.Do(ctx)
+	s.c.metrics.trimmed.Add(float64(done.Records + done.Checkpoints + done.Manifests + done.Markers))
+	return err
+}

@@ -1,0 +1,243 @@
+package compactor
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/togodb/togo/internal/objstore"
+	"github.com/togodb/togo/internal/shardlog"
+)
+
+// TestCompacts: many small fragments become one for each tenant and bucket, nothing that
+// was stored changes, and what was replaced goes after the grace.
+func TestCompacts(t *testing.T) {
+	r := newRig(t)
+	for i := range 40 {
+		r.commit(begin+int64(i/20)*hour, 20, "acme", "globex")
+	}
+	before, _ := r.state.Counts()
+	c := r.compactor("a")
+	r.settle(c)
+	s := r.load()
+	fragments, segments := s.Counts()
+	if before != 80 || fragments != 4 || segments > 3 {
+		t.Errorf("%d fragments became %d, 40 id segments became %d", before, fragments, segments)
+	}
+	if len(s.Jobs()) > 0 {
+		t.Errorf("open jobs: %+v", s.Jobs())
+	}
+	r.check()
+
+	// The inputs stay for the grace, then they go.
+	if _, err := c.Collect(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if n := len(r.objects()); n <= fragments+segments {
+		t.Errorf("%d objects within the grace", n)
+	}
+	r.now += r.cfg.QueryGrace
+	report, err := c.Collect(t.Context())
+	if err != nil || report.Deleted == 0 {
+		t.Fatalf("%+v, %v", report, err)
+	}
+	if n := len(r.objects()); n != fragments+segments {
+		t.Errorf("%d objects after the grace, %d are named", n, fragments+segments)
+	}
+	r.check()
+	st := c.Status()[0]
+	if st.Merges == 0 || st.Waiting != 0 || st.Fragments != 4 || st.Error != "" {
+		t.Errorf("status %+v", st)
+	}
+}
+
+// TestShare: several compactors work on one shard at the same time.
+func TestShare(t *testing.T) {
+	r := newRig(t)
+	list := []*Compactor{r.compactor("a"), r.compactor("b"), r.compactor("c")}
+	for i := range 60 {
+		r.commit(begin+int64(i%3)*hour, 5, "acme")
+		for _, c := range list {
+			if _, err := c.Turn(t.Context(), 0); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	r.settle(list...)
+	if fragments, _ := r.load().Counts(); fragments != 3 {
+		t.Errorf("%d fragments", fragments)
+	}
+	r.check()
+}
+
+// TestQuarantine: a damaged fragment is set aside after some tries, and the rest goes on.
+func TestQuarantine(t *testing.T) {
+	r := newRig(t)
+	for range 8 {
+		r.commit(begin, 10, "acme")
+	}
+	var bad shardlog.Fragment
+	for f := range allFragments(r.state) {
+		bad = f
+	}
+	body, err := r.store.Get(t.Context(), bad.Key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	body = slices.Clone(body)
+	body[len(body)/3] ^= 0x40
+	r.put(bad.Key, body)
+
+	c := r.compactor("a")
+	failures := 0
+	for range 100 {
+		if _, err := c.Turn(t.Context(), 0); err != nil {
+			if failures++; !strings.Contains(err.Error(), bad.Key) {
+				t.Fatalf("the error does not name the fragment: %v", err)
+			}
+		}
+		r.now += r.cfg.QuietAfter
+	}
+	s := r.load()
+	if failures != r.cfg.ReadTries {
+		t.Errorf("%d failures for %d tries", failures, r.cfg.ReadTries)
+	}
+	if q := s.Quarantined(); len(q) != 1 || q[0].Key != bad.Key {
+		t.Fatalf("set aside: %+v", q)
+	}
+	if fragments, _ := s.Counts(); fragments != 1 || len(s.Jobs()) != 0 {
+		t.Errorf("%d fragments, jobs %+v", fragments, s.Jobs())
+	}
+	r.now += r.cfg.QueryGrace
+	for range 2 {
+		if _, err := c.Collect(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		r.now += r.cfg.QueryGrace
+	}
+	if !slices.Contains(r.objects(), bad.Key) {
+		t.Error("the collector deleted what was set aside")
+	}
+}
+
+// TestAbandoned: the job of a process that died is given up by another, and its uploads go.
+func TestAbandoned(t *testing.T) {
+	r := newRig(t)
+	for range 6 {
+		r.commit(begin, 10, "acme")
+	}
+	dead := r.compactor("dead")
+	r.store.Add(objstore.Rule{Op: objstore.OpPutIfAbsent, Key: "shards/0/log/*", Skip: 1, Effect: objstore.CrashBefore})
+	for range 20 {
+		if _, err := dead.Turn(t.Context(), 0); err != nil {
+			break
+		}
+	}
+	if !r.store.Crashed() {
+		t.Fatal("it did not die between begin and end")
+	}
+	r.store.Clear()
+	r.store.Restart()
+	s := r.load()
+	if len(s.Jobs()) != 1 {
+		t.Fatalf("jobs %+v", s.Jobs())
+	}
+	c := r.compactor("b")
+	r.settle(c)
+	r.now += r.cfg.JobTimeout
+	r.settle(c)
+	if s = r.load(); len(s.Jobs()) != 0 {
+		t.Fatalf("jobs %+v", s.Jobs())
+	}
+	if fragments, _ := s.Counts(); fragments != 1 {
+		t.Errorf("%d fragments", fragments)
+	}
+	for range 2 {
+		if _, err := c.Collect(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		r.now += r.cfg.QueryGrace
+	}
+	fragments, segments := s.Counts()
+	if n := len(r.objects()); n != fragments+segments {
+		t.Errorf("%d objects, %d are named", n, fragments+segments)
+	}
+	r.check()
+}
+
+// TestAgainstWriters: commits at every step of a merge delay it and do not fail it.
+func TestAgainstWriters(t *testing.T) {
+	r := newRig(t)
+	for range 4 {
+		r.commit(begin, 10, "acme")
+	}
+	c := r.compactor("a")
+	left, busy := 5, false
+	r.store.Decide = func(call objstore.Call) *objstore.Rule {
+		// A record of ours is on its way: a commit comes first.
+		if call.Op == objstore.OpPutIfAbsent && left > 0 && !busy {
+			left--
+			busy = true
+			r.commit(begin, 10, "acme")
+			busy = false
+		}
+		return nil
+	}
+	if worked, err := c.Turn(t.Context(), 0); !worked || err != nil {
+		t.Fatalf("worked %v, %v", worked, err)
+	}
+	r.store.Decide = nil
+	if left != 0 {
+		t.Fatalf("%d commits did not come in between", left)
+	}
+	if st := c.Status()[0]; st.Merges != 1 || st.Aborted != 0 {
+		t.Errorf("status %+v", st)
+	}
+	r.check()
+}
+
+// TestCrashAnywhere: a compactor that dies at any of its requests, applied or not, changes no
+// answer at any moment, and another one finishes the work.
+func TestCrashAnywhere(t *testing.T) {
+	crashes := 0
+	for _, applied := range []bool{false, true} {
+		for k := 1; ; k++ {
+			r := newRig(t)
+			for range 5 {
+				r.commit(begin, 4, "acme", "globex")
+			}
+			r.store.CrashAt(k, applied)
+			c := r.compactor("dies")
+			r.now += r.cfg.QuietNewestAfter
+			for range 40 {
+				worked, err := c.Turn(t.Context(), 0)
+				r.check()
+				if err != nil || !worked && r.now > 2*r.cfg.QuietNewestAfter {
+					break
+				}
+				if !worked {
+					r.now += r.cfg.QuietNewestAfter
+				}
+			}
+			crashed := r.store.Crashed()
+			r.store.Restart()
+			r.check()
+			next := r.compactor("next")
+			r.settle(next)
+			r.now += r.cfg.JobTimeout
+			r.settle(next)
+			if fragments, _ := r.load().Counts(); fragments != 2 {
+				t.Fatalf("crash at %d, applied %v: %d fragments", k, applied, fragments)
+			}
+			r.check()
+			if !crashed {
+				break
+			}
+			crashes++
+		}
+	}
+	if crashes < 20 {
+		t.Fatal(fmt.Sprint("only ", crashes, " crashes"))
+	}
+}
