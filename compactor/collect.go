@@ -36,8 +36,8 @@ func (c *Compactor) Collect(ctx context.Context) (garbage.Report, error) {
 			errs = append(errs, fmt.Errorf("trim the log of shard %s: %w", id, err))
 		}
 	}
-	for _, trim := range c.d.Trims {
-		errs = append(errs, trim(ctx, false))
+	if err := c.trimPlacements(ctx); err != nil {
+		errs = append(errs, fmt.Errorf("trim the placements: %w", err))
 	}
 	return report, errors.Join(errs...)
 }
@@ -50,5 +50,19 @@ func (s *shard) trim(ctx context.Context) error {
 	}
 	done, err := t.Do(ctx)
 	s.c.metrics.trimmed.Add(float64(done.Records + done.Checkpoints + done.Manifests + done.Markers))
+	return err
+}
+
+// trimPlacements deletes old versions of the placements.
+func (c *Compactor) trimPlacements(ctx context.Context) error {
+	if c.d.Placements == nil {
+		return nil
+	}
+	t, err := c.d.Placements.PlanTrim(ctx, c.cfg.KeepRecords)
+	if err != nil {
+		return err
+	}
+	done, err := t.Do(ctx)
+	c.metrics.trimmed.Add(float64(done.Records + done.Checkpoints + done.Markers))
 	return err
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/togodb/togo/internal/objstore"
 	"github.com/togodb/togo/internal/shardlog"
 	"github.com/togodb/togo/internal/tenants"
+	"github.com/togodb/togo/placements"
 )
 
 // Deps are what a Compactor works with. Store, Meta, Shards, Tenants and Worker have no
@@ -39,11 +40,8 @@ type Deps struct {
 	LogMetrics *shardlog.Metrics    // nil: none
 	Logger     *slog.Logger         // slog.Default
 	Registerer prometheus.Registerer
-	Trims      []Trimmer // other chains whose old records are deleted with each collection
+	Placements *placements.Keeper // whose old versions are deleted with each collection; nil: they stay
 }
-
-// Trimmer deletes the old records of a chain that is not a shard's log.
-type Trimmer func(ctx context.Context, dry bool) error
 
 // Compactor compacts shards.
 type Compactor struct {

@@ -62,7 +62,7 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 		deleted:       counter("deleted", "Objects deleted as garbage."),
 		deletedBytes:  counter("deleted_bytes", "Bytes of them."),
 		abandonedUpld: counter("uploads_ended", "Unfinished uploads ended as garbage."),
-		trimmed:       counter("trimmed", "Old records, checkpoints and manifests of shard logs deleted."),
+		trimmed:       counter("trimmed", "Old records, checkpoints and manifests of shard logs and placements deleted."),
 	}
 	if reg != nil {
 		reg.MustRegister(m.merges, m.jobs, m.inputs, m.outputs, m.readBytes, m.wroteBytes, m.rows, m.ids, m.quarantined, m.expires,

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/togodb/togo/cmd/togo/config"
@@ -12,6 +13,7 @@ import (
 	"github.com/togodb/togo/internal/event"
 	"github.com/togodb/togo/internal/inspect"
 	"github.com/togodb/togo/internal/shardlog"
+	"github.com/togodb/togo/placements"
 )
 
 type gcCmd struct {
@@ -69,20 +71,23 @@ func (c gcCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
-	trims, err := c.planTrims(a, cfg, v, out)
+	trims, err := planTrims(a, cfg, v)
 	if err != nil {
-		return err
-	}
-	if err := out.Flush(); err != nil {
 		return err
 	}
 	records := 0 // and checkpoints and manifests
 	for _, t := range trims {
-		records += len(t.Records) + len(t.Checkpoints) + len(t.Manifests) + len(t.Markers)
+		records += len(t.keys)
+		for _, key := range t.keys {
+			c.show(out, garbage.Found{Key: key, Why: t.reason(key)})
+		}
+	}
+	if err := out.Flush(); err != nil {
+		return err
 	}
 	if !c.DryRun {
 		for _, t := range trims {
-			if _, err := t.Do(a.ctx); err != nil {
+			if err := t.do(a.ctx); err != nil {
 				return err
 			}
 		}
@@ -98,23 +103,39 @@ func (c gcCmd) Run(a *app) error {
 	return nil
 }
 
-// planTrims finds and shows what can be deleted of the shard logs.
-func (c gcCmd) planTrims(a *app, cfg *config.Config, v *inspect.View, out *bufio.Writer) ([]*shardlog.Trim, error) {
-	var trims []*shardlog.Trim
+// trim is what can be deleted of a shard log, or of the placements.
+type trim struct {
+	keys   []string
+	reason func(key string) string
+	do     func(context.Context) error
+}
+
+// planTrims finds what can be deleted of the logs.
+func planTrims(a *app, cfg *config.Config, v *inspect.View) ([]trim, error) {
+	var trims []trim
+	margin := cfg.Compactor.KeepRecords
 	for _, s := range v.Shards {
-		log := shardlog.OpenWith(v.Objects, s.Shard(), shardlog.Config{Logger: a.toolLog(cfg)})
-		t, err := log.PlanTrim(a.ctx, cfg.Compactor.KeepRecords)
+		t, err := shardlog.OpenWith(v.Objects, s.Shard(), shardlog.Config{Logger: a.toolLog(cfg)}).PlanTrim(a.ctx, margin)
 		if err != nil {
 			return nil, fmt.Errorf("log of shard %s: %w", s.Shard(), err)
 		}
-		trims = append(trims, t)
-		for _, list := range [][]string{t.Records, t.Checkpoints, t.Manifests, t.Markers} {
-			for _, key := range list {
-				c.show(out, garbage.Found{Key: key, Why: t.Reason(key)})
-			}
-		}
+		trims = append(trims, trim{
+			keys: slices.Concat(t.Records, t.Checkpoints, t.Manifests, t.Markers), reason: t.Reason,
+			do: func(ctx context.Context) error { _, err := t.Do(ctx); return err },
+		})
 	}
-	return trims, nil
+	keeper, err := placements.NewKeeper(placements.Config{Store: v.Objects, Hasher: v.Hasher, Logger: a.toolLog(cfg)})
+	if err != nil {
+		return nil, err
+	}
+	t, err := keeper.PlanTrim(a.ctx, margin)
+	if err != nil {
+		return nil, fmt.Errorf("placements: %w", err)
+	}
+	return append(trims, trim{
+		keys: slices.Concat(t.Records, t.Checkpoints, t.Markers), reason: t.Reason,
+		do: func(ctx context.Context) error { _, err := t.Do(ctx); return err },
+	}), nil
 }
 
 func (c gcCmd) show(out *bufio.Writer, f garbage.Found) {

@@ -188,7 +188,7 @@ func (p *process) startCompactor() error {
 		MayHold: func(id event.ShardID) func(event.TenantID) (bool, bool) {
 			return retain.Holders(p.keeper.Current(), id)
 		},
-		LogMetrics: p.logMetrics, Logger: p.log, Registerer: p.reg,
+		Placements: p.keeper, LogMetrics: p.logMetrics, Logger: p.log, Registerer: p.reg,
 	})
 	if err != nil {
 		return err
