@@ -79,7 +79,7 @@ func NewCollector(cfg Config) *Collector {
 // After an error the pass is incomplete, and the report tells how far it came. Objects
 // that the store did not delete are in the error and are tried by the next pass.
 func (c *Collector) Pass(ctx context.Context, dry bool) (Report, error) {
-	p := &pass{c: c, dry: dry, waiting: make(map[string]time.Duration, len(c.since)), now: c.cfg.Clock()}
+	p := &pass{c: c, dry: dry, waiting: make(map[string]time.Duration, len(c.since))}
 	err := p.run(ctx)
 	if err != nil {
 		// What was not seen again may still be there.
@@ -96,7 +96,7 @@ func (c *Collector) Pass(ctx context.Context, dry bool) (Report, error) {
 type pass struct {
 	c       *Collector
 	dry     bool
-	now     time.Duration
+	now     time.Duration // read after the last judgement: what is garbage by then was so at this time at the latest
 	report  Report
 	waiting map[string]time.Duration
 	gone    map[string]bool
@@ -248,6 +248,8 @@ func (p *pass) judge(ctx context.Context, batch []candidate) error {
 			p.count(o)
 		}
 	}
+	// A listing may take longer than the grace: what was removed meanwhile has been garbage since now.
+	p.now = p.c.cfg.Clock()
 	return nil
 }
 

@@ -29,6 +29,8 @@ type world struct {
 	state *shardlog.State
 	now   time.Duration
 	told  []Found
+
+	judging func() // if set, called before a state is given
 }
 
 func newWorld(t *testing.T) *world {
@@ -41,6 +43,9 @@ func newWorld(t *testing.T) *world {
 
 // Judge makes the world the collector's source of states.
 func (w *world) Judge(_ context.Context, s event.ShardID, judge func(*shardlog.State)) (bool, error) {
+	if w.judging != nil {
+		w.judging()
+	}
 	if s == shard {
 		judge(w.state)
 	}
@@ -269,6 +274,31 @@ func TestPass(t *testing.T) {
 		if f.Key != orphan && f.Key != given || f.Why == "" || f.Left > time.Minute {
 			t.Errorf("told of %+v", f)
 		}
+	}
+}
+
+// TestSlowListing: what becomes garbage while a pass lists the store has been garbage since then,
+// not since the pass began.
+func TestSlowListing(t *testing.T) {
+	w := newWorld(t)
+	w.claim()
+	removed := w.claimed(1)
+	w.put(removed)
+	w.commit(removed, 2)
+	c := w.collector(time.Minute)
+	w.judging = func() {
+		w.judging = nil
+		w.now += time.Hour
+		w.append(&shardlog.Record{Kind: shardlog.KindErase, Erase: &shardlog.Erase{Tenant: "acme", Floor: event.Timestamp((bucket + 3600) * 1e9)}})
+	}
+	for range 2 {
+		if r, err := c.Pass(t.Context(), false); err != nil || r.Garbage != 1 || r.Deleted != 0 {
+			t.Fatalf("%+v, %v", r, err)
+		}
+	}
+	w.now += time.Minute
+	if r, err := c.Pass(t.Context(), false); err != nil || r.Deleted != 1 {
+		t.Fatalf("after the grace: %+v, %v", r, err)
 	}
 }
 
