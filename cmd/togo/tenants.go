@@ -18,6 +18,7 @@ type tenantsCmd struct {
 	Show  tenantsShowCmd  `cmd:"" help:"What holds for a tenant, and for all others: retention, sort key, sizes, limits."`
 	Set   tenantsSetCmd   `cmd:"" help:"Set values of a tenant, or of the default: 'togo tenants set acme retention=30d'."`
 	Unset tenantsUnsetCmd `cmd:"" help:"Take values back, so that the default's hold again."`
+	Erase tenantsEraseCmd `cmd:"" help:"Erase all that the store holds of a tenant, keep late copies out, and say what remains until when."`
 }
 
 // meta reads the store's togo.json.
