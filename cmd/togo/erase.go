@@ -136,7 +136,7 @@ func (c tenantsEraseCmd) showRemains(a *app, cfg *config.Config, store objstore.
 	fmt.Fprintln(w, "WHAT REMAINS\tUNTIL")
 	line := func(what, until string) { fmt.Fprintf(w, "%s\t%s\n", what, until) }
 	if !left.Gone() {
-		line(fmt.Sprintf("%d objects, %d bytes, out of every answer", left.Garbage+left.UnderWay, left.GarbageBytes), "a collector has seen them unnamed for query_grace ('togo run --target compactor', or 'togo gc')")
+		line(fmt.Sprintf("%d objects, %d bytes, out of every answer", left.Garbage+left.UnderWay, left.GarbageBytes), fmt.Sprintf("a compactor ('togo run --target compactor') or 'togo gc' has seen them unnamed for query_grace (%s)", cfg.Compactor.QueryGrace))
 	}
 	if left.Live > 0 {
 		line(fmt.Sprintf("%d live objects of events from after the erasure, or of late copies", left.Live), "the tenant stops sending, and is erased again")

@@ -186,7 +186,7 @@ func (p *process) startCompactor() error {
 		Store: p.store, Meta: p.meta, Tenants: p.settings, Worker: owner(),
 		Shards: func() int { return p.keeper.Current().Shards() },
 		MayHold: func(id event.ShardID) func(event.TenantID) (bool, bool) {
-			return retain.Holders(p.keeper.Current(), id)
+			return retain.Holders(p.keeper.Current(), id, time.Now())
 		},
 		Placements: p.keeper, LogMetrics: p.logMetrics, Logger: p.log, Registerer: p.reg,
 	})

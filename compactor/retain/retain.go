@@ -249,9 +249,13 @@ func Clock(own, store time.Time) event.Timestamp {
 }
 
 // Holders tells by the placements which tenants may hold something in a shard: events
-// where a tenant was ever placed (of times below the horizon that never changes), letters
-// there, and in every shard that dead letters go to.
-func Holders(table *placements.Table, shard event.ShardID) func(event.TenantID) (events, letters bool) {
+// where a tenant was ever placed, letters there, and in every shard that dead letters go to.
+// What it says holds below the table's horizon, and floors rise below now. So now, the
+// own clock's, must lie below it; else the table is old, and everybody may (nil).
+func Holders(table *placements.Table, shard event.ShardID, now time.Time) func(event.TenantID) (events, letters bool) {
+	if Clock(now, now) >= table.Horizon() {
+		return nil
+	}
 	dead := slices.Contains(table.DeadShards(), shard)
 	return func(t event.TenantID) (events, letters bool) {
 		events = t != event.Unroutable && slices.Contains(table.ShardsOf(t, placements.Beginning, table.Horizon()), shard)

@@ -238,11 +238,19 @@ func TestHolders(t *testing.T) {
 		t.Fatal(err)
 	}
 	for shard, want := range []string{"acme true true, b true true, _ false false", "acme true true, b false false, _ false false", "acme false true, b false true, _ false true", "acme false false, b false false, _ false false"} {
-		hold := Holders(k.Current(), event.ShardID(shard))
+		hold := Holders(k.Current(), event.ShardID(shard), time.Unix(0, int64(k.Current().Horizon())-1))
 		text := func(t event.TenantID) string { e, l := hold(t); return fmt.Sprint(e, " ", l) }
 		if got := "acme " + text("acme") + ", b " + text("b") + ", _ " + text(event.Unroutable); got != want {
 			t.Errorf("shard %d: %s, want %s", shard, got, want)
 		}
+	}
+}
+
+// TestOldPlacements: a table that is older than now knows too little.
+func TestOldPlacements(t *testing.T) {
+	table := placements.Empty(event.NewHasher(event.Seed{}))
+	if Holders(table, 0, time.Unix(noon, 0)) != nil {
+		t.Error("by placements without a horizon somebody holds nothing")
 	}
 }
 
