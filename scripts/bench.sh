@@ -29,6 +29,7 @@ measure internal/idseg 0.5s '^BenchmarkEncode$'
 measure compactor/pick 1x '^BenchmarkLife$'
 measure bench/path 500x '^BenchmarkCores$'
 measure bench/path 300x '^BenchmarkThroughKafka$'
+measure bench/beside 200x '^BenchmarkIngestion$'
 measure bench/commits 1x '^BenchmarkCommit$'
 measure bench/memory 1x '^BenchmarkWriter$'
 

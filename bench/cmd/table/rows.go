@@ -49,6 +49,7 @@ const (
 	commit = "bench/commits.Commit"
 	memory = "bench/memory.Writer/tenants="
 	life   = "compactor/pick.Life/"
+	beside = "bench/beside.Ingestion"
 )
 
 var figures = []figure{
@@ -65,6 +66,8 @@ var figures = []figure{
 	{"compaction: fragments of a bucket at rest", "-", lives("fragments")},
 	{"compaction: of them small, the most of a level", "at most 2", lives("small")},
 	{"compaction: median fragment at rest, % of the target", "at least 50 from 512 MiB on", lives("median-%")},
+	{"ingestion (router, writer) beside a compactor: CPU ns/event", "more by at most the compactor's own", []value{
+		{beside, "alone-cpu-ns/event", "alone"}, {beside, "beside-cpu-ns/event", "beside it"}, {beside, "compactor-cpu-ns/event", "the compactor's own"}}},
 	{"writer's heap against its budget, 10 tenants", "at most 1.25", heap("10")},
 	{"writer's heap against its budget, 200 tenants", "at most 1.25", heap("200")},
 	{"writer's heap against its budget, 2,000 tenants", "at most 1.25", heap("2000")},
@@ -100,6 +103,9 @@ var keys = []struct{ key, benchmark, unit string }{
 	{"path_ns", "bench/path.Cores", "cpu-ns/event"},
 	{"path_kafka_ns", "bench/path.ThroughKafka", "cpu-ns/event"},
 	{"produce_ns", "bench/path.ThroughKafka", "produce-cpu-ns/event"},
+	{"ingest_alone_ns", beside, "alone-cpu-ns/event"},
+	{"ingest_beside_ns", beside, "beside-cpu-ns/event"},
+	{"compactor_ns", beside, "compactor-cpu-ns/event"},
 	{"dedup_bytes_per_id", "writer/dedup.Check/present/10M", "bytes/id"},
 	{"lookup_ns", "placements.Shard/hot", "cpu-ns/event"},
 	{"lookup_allocs", "placements.Shard/hot", "allocs/event"},

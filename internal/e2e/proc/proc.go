@@ -60,6 +60,11 @@ func (p *Process) Stop(timeout time.Duration) error {
 	}
 }
 
+// CPU is the CPU time, user and system, that a process used which has ended.
+func (p *Process) CPU() time.Duration {
+	return p.cmd.ProcessState.UserTime() + p.cmd.ProcessState.SystemTime()
+}
+
 // Signal sends a signal, such as SIGSTOP.
 func (p *Process) Signal(s os.Signal) error { return p.cmd.Process.Signal(s) }
 
