@@ -26,14 +26,15 @@ type small struct {
 	sent  int
 }
 
-func newSmall(t *testing.T) *small {
+// newSmall starts it; args are more of the process's.
+func newSmall(t *testing.T, args ...string) *small {
 	t.Helper()
 	kafka := addr(t)
 	w := newWorld(t, time.Minute, fmt.Sprintf(`
 kafka: {main: {brokers: [%q]}}
 writer: {flush_age: 300ms, small_tenant_age: 300ms}
 `, kafka))
-	s := &small{world: w, kafka: kafka, acks: newAcks(), dev: w.process("dev", addr(t), "dev", "--kafka-listen", kafka)}
+	s := &small{world: w, kafka: kafka, acks: newAcks(), dev: w.process("dev", addr(t), append([]string{"dev", "--kafka-listen", kafka}, args...)...)}
 	s.dev.start()
 	s.send = w.sender(clusterAt(kafka), s.acks)
 	return s
