@@ -10,27 +10,38 @@ import (
 	"github.com/togodb/togo/internal/shardlog"
 )
 
-// Judge gives the collector the state of a shard, as new as the log is now.
+// Judge gives the collector the state of a shard as it was read last, if it was: an older one
+// shows less garbage, and to read the log for each page of a listing would cost more than the listing.
 func (c *Compactor) Judge(ctx context.Context, id event.ShardID, judge func(*shardlog.State)) (bool, error) {
 	s := c.of(id)
 	if s == nil {
 		return false, nil
 	}
-	return true, s.withState(ctx, func() error {
-		judge(s.state)
+	known := false
+	err := s.alone(ctx, func() error {
+		if known = s.state != nil; known {
+			judge(s.state)
+		}
 		return nil
 	})
+	return known, err
 }
 
 // Collect lists the store once and deletes what has been garbage for the grace, and old
 // records of the logs. It starts no goroutine, and is called by one goroutine at a time.
 func (c *Compactor) Collect(ctx context.Context) (garbage.Report, error) {
 	begin := c.d.Clock()
+	var errs []error
+	for _, id := range c.Shards() {
+		if err := c.of(id).withState(ctx, func() error { return nil }); err != nil {
+			errs = append(errs, fmt.Errorf("read the log of shard %s: %w", id, err)) // its objects are passed over
+		}
+	}
 	report, err := c.garbage.Pass(ctx, false)
 	c.metrics.collected(report, err)
 	c.log.Info("collected garbage", "objects", report.Objects, "named", report.Named, "may_commit", report.MayCommit, "garbage", report.Garbage,
 		"unknown", report.Unknown, "deleted", report.Deleted, "deleted_bytes", report.DeletedBytes, "uploads_ended", report.Abandoned, "took", c.d.Clock()-begin)
-	errs := []error{err}
+	errs = append(errs, err)
 	for _, id := range c.Shards() {
 		if err := c.of(id).trim(ctx); err != nil {
 			errs = append(errs, fmt.Errorf("trim the log of shard %s: %w", id, err))

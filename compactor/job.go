@@ -43,6 +43,7 @@ type segmentTask struct {
 
 // begin picks a job and opens it; nil if there is nothing to do.
 func (s *shard) begin(ctx context.Context) (*task, error) {
+	s.watch.turn++
 	for range maxRaces {
 		do := s.choose()
 		if do == nil {

@@ -57,18 +57,25 @@ func (s *shard) tell(change func(*Status)) {
 
 // withState runs do with the newest state.
 func (s *shard) withState(ctx context.Context, do func() error) error {
+	return s.alone(ctx, func() error {
+		if err := s.follow(ctx); err != nil {
+			return err
+		}
+		err := do()
+		s.describe()
+		return err
+	})
+}
+
+// alone runs do while nobody else uses the state.
+func (s *shard) alone(ctx context.Context, do func() error) error {
 	select {
 	case s.turnOf <- struct{}{}:
 		defer func() { <-s.turnOf }()
+		return do()
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-	if err := s.follow(ctx); err != nil {
-		return err
-	}
-	err := do()
-	s.describe()
-	return err
 }
 
 // describe brings the status up to the state.
@@ -121,7 +128,7 @@ func isWorld(err error) bool {
 
 // turn takes one step: it expires, gives up what was abandoned, or merges.
 func (s *shard) turn(ctx context.Context) (worked bool, err error) {
-	var do *task
+	var some bool
 	err = s.withState(ctx, func() (err error) {
 		if worked, err = s.expire(ctx); worked || err != nil {
 			return err
@@ -129,20 +136,33 @@ func (s *shard) turn(ctx context.Context) (worked bool, err error) {
 		if worked, err = s.sweep(ctx); worked || err != nil {
 			return err
 		}
-		if !s.c.takeSlot() {
-			return nil
-		}
-		if do, err = s.begin(ctx); do == nil {
-			s.c.freeSlot()
-		}
-		return err
+		some = s.choose() != nil
+		return nil
 	})
-	if do != nil {
-		defer s.c.freeSlot()
-		worked, err = true, s.run(ctx, do)
+	if err == nil && some {
+		worked, err = s.work(ctx)
 	}
 	s.report(err)
 	return worked, err
+}
+
+// work does one merge, when it is this shard's turn among those of the process.
+func (s *shard) work(ctx context.Context) (worked bool, err error) {
+	select {
+	case s.c.slots <- struct{}{}: // who waits longest comes first
+		defer func() { <-s.c.slots }()
+	case <-ctx.Done():
+		return false, ctx.Err()
+	}
+	var do *task
+	err = s.withState(ctx, func() (err error) {
+		do, err = s.begin(ctx)
+		return err
+	})
+	if do == nil {
+		return false, err
+	}
+	return true, s.run(ctx, do)
 }
 
 func (s *shard) report(err error) {
@@ -152,18 +172,6 @@ func (s *shard) report(err error) {
 	}
 	s.tell(func(st *Status) { st.Error, st.Doing = text, "" })
 }
-
-// takeSlot and freeSlot bound the merges of a process.
-func (c *Compactor) takeSlot() bool {
-	select {
-	case c.slots <- struct{}{}:
-		return true
-	default:
-		return false
-	}
-}
-
-func (c *Compactor) freeSlot() { <-c.slots }
 
 // append puts a record behind the state. After a lost race the record found is folded in, and
 // won is false.

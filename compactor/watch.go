@@ -120,7 +120,7 @@ func (s *shard) policy(in series) pick.Policy {
 	}
 }
 
-// choose is the merge to do now, nil if there is none. It must be begun before another is chosen.
+// choose is the merge to do now, nil if there is none.
 func (s *shard) choose() *task {
 	w := s.watch
 	busy := map[string]bool{}
@@ -134,7 +134,6 @@ func (s *shard) choose() *task {
 			busy[key] = true
 		}
 	}
-	w.turn++
 	// Identities first, every other time: they are asked for with each event.
 	if w.turn%2 == 0 {
 		if do := s.chooseSegments(busy); do != nil {
