@@ -102,5 +102,10 @@ func CrashPlan(c Crash) Options {
 		p.shard.DedupBytes, p.shard.DedupTenantBytes, p.shard.MaxOpen = 300, 300, 50
 		p.router.Linger, p.router.CommitEvery, p.router.BatchEvents = 20*time.Millisecond, time.Second, 5
 		p.fetchRecords = 10
+		p.compaction.processes, p.compaction.targetBytes, p.compaction.collect = 1, 8_000, 20*time.Second
+		c := &p.compaction.config
+		c.FanIn, c.Ratio, c.MaxInputs, c.Levels, c.MaxJobBytes = 4, 2, 12, 2, 100_000
+		c.QuietAfter, c.QuietNewestAfter, c.Poll, c.JobTimeout = 5*time.Second, 10*time.Second, 5*time.Second, 15*time.Second
+		c.ExpireEvery, c.QueryGrace, c.KeepRecords, c.SegmentBytes = 30*time.Second, 20*time.Second, 2, 100_000
 	}}
 }

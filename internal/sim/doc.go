@@ -17,6 +17,9 @@
 // fault says so. An idempotent producer's repeats are known to it. The group's assignments overlap at rebalances,
 // and a commit of an earlier generation slips in now and then.
 //
+// Compactors merge, raise floors, collect garbage and delete old records of the logs meanwhile, none, one or two that
+// share all shards, with tiny targets.
+//
 // A process: killed at any call (what it has under way may still be done); frozen for up to 20
 // minutes, longer than every timeout, and let go on where it was; its clock off by a minute,
 // three hours, a year, either way; two writers that claim the same shards all the time; a rolling
@@ -38,8 +41,14 @@
 // then it is missing from the ledgers, too; and `togo verify` finds nothing. It gets there: a run that is not drained within an
 // hour without faults fails.
 //
+// Then compaction comes to rest, too: no merge is open, the store holds what the logs name and what may
+// still be committed, and the answer is the same.
+//
 // At every step: a shard's log is linear and linked; it has one owner an epoch; every offset is closed
 // once; no record names an object that is missing, is not as it says, or is named by another; no object is overwritten with other bytes;
 // no checkpoint is ahead of its log; the horizon never falls, and no placement or mapping below it
-// ever changes.
+// ever changes. A merge takes what is live, once, and its outputs hold the rows and identities that its inputs held, but those below a
+// floor. Nothing is set aside that can be read. No object is deleted that a log names, that a writer or an open merge may
+// still commit, or that has left its log for less than the grace; no record that no base marker
+// covers, no checkpoint that a marker rests on.
 package sim

@@ -143,6 +143,9 @@ func (w *world) processes() []*loop.Process {
 	for _, p := range w.writers {
 		out = append(out, p.Process)
 	}
+	for _, p := range w.compacts {
+		out = append(out, p.Process)
+	}
 	return out
 }
 
@@ -159,6 +162,11 @@ func (w *world) restart(p *loop.Process) {
 	for _, wp := range w.writers {
 		if wp.Process == p {
 			w.startWriter(wp)
+		}
+	}
+	for _, c := range w.compacts {
+		if c.Process == p {
+			w.startCompactor(c)
 		}
 	}
 }

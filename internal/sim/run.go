@@ -10,6 +10,7 @@ import (
 	"github.com/togodb/togo/internal/event"
 	"github.com/togodb/togo/internal/kafka"
 	"github.com/togodb/togo/internal/shardlog"
+	"github.com/togodb/togo/internal/sim/loop"
 	"github.com/togodb/togo/writer/shard"
 )
 
@@ -44,6 +45,7 @@ type Result struct {
 	Took    time.Duration  // simulated
 	Answers map[string]int // to the calls of store and Kafka, by class: ok, 404, 409, 412, 500, 503, ...
 	Tally   Tally
+	Records map[string]int // of all shard logs, by kind; "phantom": of a freed position; "trim": base markers
 }
 
 // drainLimit is the simulated time in which everything that was sent must be stored
@@ -58,7 +60,7 @@ func Run(opt Options) (res Result) {
 			w.fail("panic: %v\n%s", r, debug.Stack())
 		}
 		w.tally.Sent = len(w.ledger.sent)
-		res = Result{Seed: opt.Seed, Failure: w.failure, Faults: w.faults.list, Hash: w.Hash(), Steps: w.Steps(), Calls: w.calls, Took: w.Now(), Answers: w.answers, Tally: w.tally}
+		res = Result{Seed: opt.Seed, Failure: w.failure, Faults: w.faults.list, Hash: w.Hash(), Steps: w.Steps(), Calls: w.calls, Took: w.Now(), Answers: w.answers, Tally: w.tally, Records: w.watch.counts()}
 		w.end()
 	}()
 	w.populate()
@@ -88,7 +90,7 @@ func (w *world) run() {
 			w.Step(w.Now() + time.Hour)
 		}
 		w.until(w.Now() + time.Minute)
-		w.quiet()
+		w.quiet(round == rounds-1)
 		if w.failure != "" {
 			return
 		}
@@ -101,7 +103,7 @@ func (w *world) until(end time.Duration) {
 }
 
 // quiet ends all faults, waits until everything is stored, and compares.
-func (w *world) quiet() {
+func (w *world) quiet(last bool) {
 	w.faults.calm = true
 	clear(w.faults.down)
 	for w.operator == nil && w.failure == "" {
@@ -138,7 +140,40 @@ func (w *world) quiet() {
 	if w.failure == "" {
 		w.check()
 	}
+	if w.failure == "" && last && len(w.compacts) > 0 {
+		w.settle()
+	}
 }
+
+// settle waits until compaction has nothing to do any more: then what is stored is the same as
+// before, and the store holds nothing that nobody names. It begins when everything is stored.
+func (w *world) settle() {
+	c := w.plan.compaction.config
+	rest := max(c.QuietNewestAfter, c.ExpireEvery) + 4*c.Poll
+	for begin := w.Now(); w.failure == ""; {
+		w.until(w.Now() + 10*time.Second)
+		var at time.Duration
+		for _, p := range w.compacts {
+			at = max(at, p.restless)
+		}
+		garbage, open := w.watch.garbage(), 0
+		for _, l := range w.watch.logs {
+			open += len(l.jobs)
+		}
+		if w.Now()-at >= rest && len(garbage) == 0 && open == 0 {
+			break
+		}
+		if w.Now()-begin >= settleLimit {
+			w.fail("compaction has not come to rest within %s without faults: last at %s, %d open merges, garbage: %q", settleLimit, at, open, garbage)
+		}
+	}
+	if w.failure == "" {
+		w.check()
+	}
+}
+
+// settleLimit is longer than every time-out, grace and late write together.
+const settleLimit = 2 * time.Hour
 
 // undone says what is sent and not stored.
 func (w *world) undone() []string {
@@ -197,9 +232,15 @@ func (w *world) standing(id int) string {
 // end lets go of the coroutines that still wait.
 func (w *world) end() {
 	for _, p := range w.processes() {
-		p.Kill()
+		kill(p)
 	}
 	if w.operator != nil {
-		w.operator.Kill()
+		kill(w.operator.Process)
 	}
+}
+
+// kill ends a process; that a task of it panicked was told already.
+func kill(p *loop.Process) {
+	defer func() { _ = recover() }()
+	p.Kill()
 }

@@ -14,7 +14,7 @@ import (
 // newSettings loads the settings of tenants. It follows them until its process ends.
 func (w *world) newSettings(p *loop.Process, store *client) *tenants.Keeper {
 	builtin := tenants.Builtin()
-	builtin.MaxColumns = w.plan.maxColumns
+	builtin.MaxColumns, builtin.TargetBytes = w.plan.maxColumns, w.plan.compaction.targetBytes
 	k := must(tenants.NewKeeper(tenants.Config{
 		Store: store, DataBucket: time.Duration(w.meta.DataBucketSeconds) * time.Second, Builtin: &builtin,
 		CheckpointEvery: w.plan.checkpointEvery, Now: w.clockOf(p), NewNonce: w.nonce, Backoff: w.backoff(p), Logger: quiet,

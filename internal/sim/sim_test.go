@@ -20,7 +20,7 @@ var (
 func TestSeeds(t *testing.T) {
 	var mu sync.Mutex
 	var sum Tally
-	kinds, answers := map[string]int{}, map[string]int{}
+	kinds, answers, records := map[string]int{}, map[string]int{}, map[string]int{}
 	var next atomic.Uint64
 	var wg sync.WaitGroup
 	for range runtime.GOMAXPROCS(0) {
@@ -38,12 +38,15 @@ func TestSeeds(t *testing.T) {
 				for class, n := range res.Answers {
 					answers[class] += n
 				}
+				for kind, n := range res.Records {
+					records[kind] += n
+				}
 				mu.Unlock()
 			}
 		})
 	}
 	wg.Wait()
-	t.Logf("%+v, faults %v", sum, kinds)
+	t.Logf("%+v, faults %v, records %v", sum, kinds, records)
 	if *seeds < 200 {
 		return
 	}
@@ -56,6 +59,11 @@ func TestSeeds(t *testing.T) {
 	for _, class := range []string{"404", "409", "412", "500", "503", "time-out", "reset", "no broker"} {
 		if answers[class] == 0 {
 			t.Errorf("no call was answered with %s", class)
+		}
+	}
+	for _, kind := range []string{"claim", "release", "append", "gap", "expire", "erase", "merge-begin", "merge-end", "merge-abort", "trim", "phantom"} {
+		if records[kind] == 0 {
+			t.Errorf("no shard log had a record of the kind %q", kind)
 		}
 	}
 	if sum.Stored == 0 || sum.Duplicates == 0 || sum.Conflicts == 0 || sum.Dead == 0 {

@@ -92,6 +92,11 @@ func (c *client) List(ctx context.Context, prefix, after string) iter.Seq2[objst
 
 func (c *client) Delete(ctx context.Context, keys ...string) error {
 	return c.w.call(c.p, "store", "delete "+strings.Join(keys, " "), true, refusedAny, func() error {
+		for _, key := range keys {
+			if err := c.w.watch.deleted(key); err != nil {
+				c.w.fail("%s: %v", c.p.Name, err)
+			}
+		}
 		return c.w.objects.Delete(ctx, keys...)
 	})
 }

@@ -24,6 +24,9 @@ type watch struct {
 	named map[string]bool // objects that some record refers to
 	table *placements.Table
 	tail  tail // of the placement chain
+
+	records map[shardlog.Kind]int // of all logs
+	trims   map[string]*trimmed   // by the chain's prefix
 }
 
 // tail is the newest record of a chain, to which the next must be linked.
@@ -46,16 +49,18 @@ type logWatch struct {
 	seq   uint64
 	next  map[shardlog.Source]int64
 	open  map[shardlog.Source]map[int64]bool
+	objects
+	lowWater uint64 // of the epoch's uploads: those below are committed or given up
 }
 
 func newWatch(w *world) *watch {
-	return &watch{w: w, logs: map[event.ShardID]*logWatch{}, named: map[string]bool{}, table: placements.Empty(w.hasher)}
+	return &watch{w: w, logs: map[event.ShardID]*logWatch{}, named: map[string]bool{}, table: placements.Empty(w.hasher), records: map[shardlog.Kind]int{}, trims: map[string]*trimmed{}}
 }
 
 func (v *watch) log(id event.ShardID) *logWatch {
 	l := v.logs[id]
 	if l == nil {
-		l = &logWatch{state: shardlog.NewState(id), next: map[shardlog.Source]int64{}, open: map[shardlog.Source]map[int64]bool{}}
+		l = &logWatch{state: shardlog.NewState(id), next: map[shardlog.Source]int64{}, open: map[shardlog.Source]map[int64]bool{}, objects: newObjects()}
 		v.logs[id] = l
 	}
 	return l
@@ -75,6 +80,12 @@ func (v *watch) beforePut(key string, body []byte) error {
 
 // created looks at an object that was created.
 func (v *watch) created(key string, body []byte) error {
+	if prefix, kind, p := chainOf(key); kind == "base" {
+		return v.marked(prefix, p)
+	} else if t := v.trim(prefix); kind == "log" && p <= t.base {
+		t.phantom++ // nobody may believe in it; who does gives himself away by what he writes next
+		return nil
+	}
 	parts := strings.Split(key, "/")
 	switch {
 	case strings.HasPrefix(key, "placements/log/"):
@@ -119,7 +130,7 @@ func (v *watch) appended(l *logWatch, name string, body []byte) error {
 		if r.Claim.Epoch != l.epoch+1 {
 			return fmt.Errorf("claim with epoch %d after %d", r.Claim.Epoch, l.epoch)
 		}
-		l.epoch, l.owned = r.Claim.Epoch, true
+		l.epoch, l.owned, l.lowWater = r.Claim.Epoch, true, 0
 	case shardlog.KindRelease:
 		if r.Release.Epoch != l.epoch || !l.owned {
 			return fmt.Errorf("release of epoch %d in epoch %d", r.Release.Epoch, l.epoch)
@@ -131,10 +142,25 @@ func (v *watch) appended(l *logWatch, name string, body []byte) error {
 		}
 	case shardlog.KindGap:
 		l.gap(r.Gap)
+	case shardlog.KindMergeBegin:
+		err = l.begin(&r)
+	case shardlog.KindMergeEnd:
+		err = v.end(l, r.MergeEnd)
+	case shardlog.KindMergeAbort:
+		_, err = l.closeJob(r.MergeAbort.Job)
+	case shardlog.KindQuarantine:
+		err = v.setAside(l, r.Quarantine)
+	}
+	if err != nil {
+		return err
 	}
 	v.w.Detail(r.Line)
+	v.records[r.Kind]++
 	if err := l.state.Apply(r, body); err != nil {
 		return fmt.Errorf("the fold refuses the record: %w", err)
+	}
+	if r.Kind == shardlog.KindExpire || r.Kind == shardlog.KindErase {
+		l.dropped(v)
 	}
 	l.head, l.tail = p, tail{r.Nonce, body}
 	return nil
@@ -148,27 +174,14 @@ func (v *watch) append(l *logWatch, a *shardlog.Append) error {
 		return fmt.Errorf("append number %d after %d", a.Seq, l.seq)
 	}
 	l.seq = a.Seq
-	refer := func(key string, size int64, sum string) error {
-		if v.named[key] {
-			return fmt.Errorf("%s is referred to twice", key)
-		}
-		v.named[key] = true
-		body, err := v.w.objects.Get(context.Background(), key)
-		if err != nil {
-			return fmt.Errorf("reference to a missing object: %w", err)
-		}
-		if int64(len(body)) != size || objstore.Sum(body) != sum {
-			return fmt.Errorf("%s is not as its record says", key)
-		}
-		return nil
-	}
-	for _, f := range a.Fragments {
-		if err := refer(f.Key, f.Bytes, f.Sum); err != nil {
+	l.lowWater = a.LowWater
+	for i := range a.Fragments {
+		if err := v.refer(l, object{fragment: &a.Fragments[i]}); err != nil {
 			return err
 		}
 	}
 	if a.IDs != nil {
-		if err := refer(a.IDs.Key, a.IDs.Bytes, a.IDs.Sum); err != nil {
+		if err := v.refer(l, object{segment: a.IDs}); err != nil {
 			return err
 		}
 	}

@@ -46,6 +46,7 @@ type world struct {
 
 	routers  []*routerProcess
 	writers  []*writerProcess
+	compacts []*compactorProcess
 	operator *operator
 
 	calls   []Call         // of the store and of Kafka, for a crash at the k-th
@@ -78,6 +79,7 @@ type plan struct {
 	reclaimAfter    time.Duration
 	router          router.Config
 	shard           shard.Config
+	compaction      compactionPlan
 	quietPoints     int
 }
 
@@ -125,6 +127,7 @@ func newWorld(opt Options) *world {
 	w := &world{Loop: loop.New(opt.Trace), opt: opt, answers: map[string]int{}}
 	w.delays, w.nonces, w.jitters = w.random("delays"), w.random("nonces"), w.random("jitters")
 	w.plan = drawPlan(w.random("plan"))
+	w.plan.compaction = drawCompaction(w.random("compaction"))
 	if opt.plan != nil {
 		opt.plan(&w.plan)
 	}
@@ -191,6 +194,11 @@ func (w *world) startAll() {
 		}
 		w.writers = append(w.writers, p)
 		w.startWriter(p)
+	}
+	for i := range w.plan.compaction.processes {
+		p := &compactorProcess{Process: w.NewProcess(fmt.Sprintf("compactor%d", i)), w: w}
+		w.compacts = append(w.compacts, p)
+		w.startCompactor(p)
 	}
 	w.operator = w.startOperator()
 	var expel func()
