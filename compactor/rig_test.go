@@ -39,10 +39,14 @@ type rig struct {
 	state  *shardlog.State // the writer's
 	upload uint64
 	sent   map[string]int // what was committed, by tenant, timestamp, id and payload
+
+	prepared map[*shardlog.Append][]string // what was uploaded and not yet committed, in the form of sent
 }
 
-func newRig(t *testing.T) *rig {
-	r := &rig{t: t, store: objstore.NewFault(objstore.NewMemory()), meta: objstore.Meta{DataBucketSeconds: hour, IDBucketSeconds: 600}, sent: map[string]int{}}
+func newRig(t *testing.T) *rig { return newRigOver(t, objstore.NewMemory()) }
+
+func newRigOver(t *testing.T, inner objstore.Store) *rig {
+	r := &rig{t: t, store: objstore.NewFault(inner), meta: objstore.Meta{DataBucketSeconds: hour, IDBucketSeconds: 600}, sent: map[string]int{}, prepared: map[*shardlog.Append][]string{}}
 	r.columns = fragment.NewRegistry(r.store, fragment.RegistryConfig{MaxColumns: 100})
 	var err error
 	if r.tenants, err = tenants.NewKeeper(tenants.Config{Store: r.store, DataBucket: time.Hour, Logger: slog.New(slog.DiscardHandler)}); err != nil {
@@ -70,10 +74,12 @@ func (r *rig) nonce() string {
 	return fmt.Sprintf("%032x", r.nonces)
 }
 
-func (r *rig) compactor(name string) *Compactor {
+func (r *rig) compactor(name string) *Compactor { return r.compactorOver(name, r.store) }
+
+func (r *rig) compactorOver(name string, store objstore.Store) *Compactor {
 	r.t.Helper()
 	c, err := New(r.cfg, Deps{
-		Store: r.store, Meta: r.meta, Shards: func() int { return 1 }, Tenants: r.tenants, Worker: name,
+		Store: store, Meta: r.meta, Shards: func() int { return 1 }, Tenants: r.tenants, Worker: name,
 		Now: func() time.Time { return time.Unix(begin+hour, 0).Add(r.now) }, Clock: func() time.Duration { return r.now },
 		NewNonce: r.nonce, Backoff: r.backoff(), Parallel: 1, Logger: slog.New(slog.DiscardHandler),
 	})
@@ -94,6 +100,12 @@ func (r *rig) claim() {
 // commit appends n events of each tenant, and their identities, in one record.
 func (r *rig) commit(bucket int64, n int, names ...event.TenantID) {
 	r.t.Helper()
+	r.append(r.prepare(bucket, n, names...))
+}
+
+// prepare uploads what a commit names.
+func (r *rig) prepare(bucket int64, n int, names ...event.TenantID) *shardlog.Append {
+	r.t.Helper()
 	ctx := r.t.Context()
 	if _, err := r.log.Follow(ctx, r.state); err != nil {
 		r.t.Fatal(err)
@@ -110,7 +122,7 @@ func (r *rig) commit(bucket int64, n int, names ...event.TenantID) {
 			payload := fmt.Sprintf(`{"service":"s%d","status":%d,"n":%d}`, i%5, 200+i%3, i)
 			in.Rows = append(in.Rows, fragment.Row{Timestamp: at, ID: []byte(id), IngestedAt: at, Format: event.FormatJSON, Payload: []byte(payload)})
 			ids = append(ids, idseg.Entry{Tenant: tenant, Bucket: int64(at) / 1e9 / 600 * 600, ID: hasher.Identity(tenant, at, []byte(id))})
-			r.sent[fmt.Sprintf("%s %d %s %s", tenant, at, id, payload)]++
+			r.prepared[a] = append(r.prepared[a], fmt.Sprintf("%s %d %s %s", tenant, at, id, payload))
 		}
 		file, err := fragment.Encode(ctx, in, r.columns)
 		if err != nil {
@@ -136,9 +148,22 @@ func (r *rig) commit(bucket int64, n int, names ...event.TenantID) {
 	src := shardlog.Source{Cluster: "c", Topic: strings.Repeat("ab", 16)}
 	a.Progress = []shardlog.Progress{{Source: src, TopicName: "s", From: int64(seq) - 1, Next: int64(seq), LeaderEpoch: 1, Records: 1}}
 	a.Ledger = shardlog.Ledger{Events: int64(len(ids)), Stored: int64(len(ids))}
-	if won, _, err := r.log.Append(ctx, r.state, &shardlog.Record{Kind: shardlog.KindAppend, Append: a}); !won || err != nil {
+	return a
+}
+
+// append commits what was prepared: no other commit came in between.
+func (r *rig) append(a *shardlog.Append) {
+	r.t.Helper()
+	if _, err := r.log.Follow(r.t.Context(), r.state); err != nil {
+		r.t.Fatal(err)
+	}
+	if won, _, err := r.log.Append(r.t.Context(), r.state, &shardlog.Record{Kind: shardlog.KindAppend, Append: a}); !won || err != nil {
 		r.t.Fatalf("commit: won %v, %v", won, err)
 	}
+	for _, row := range r.prepared[a] {
+		r.sent[row]++
+	}
+	delete(r.prepared, a)
 }
 
 func (r *rig) creator() shardlog.Creator {

@@ -25,8 +25,8 @@ var catalogue = []kind{
 	{id: "rolled-back-bucket", tried: "the bucket is restored to an older state and goes on"},
 	{id: "replay-other-batches", tried: "killed between upload and commit; the same offsets again in other batches and another interleaving"},
 	{id: "half-a-file", tried: "killed at each byte of an upload and of a commit, three recoveries each; a part of an object under its key"},
-	{id: "leftovers", tried: "10,000 objects of crashed workers under a shard's prefixes"},
-	{id: "log-growth", tried: "50,000 commits; what a commit says of a file with 1,000 columns"},
+	{id: "leftovers", tried: "10,000 objects of crashed workers under a shard's prefixes, at a start, under merges, and collected"},
+	{id: "log-growth", tried: "50,000 commits; commits that are merged, collected and trimmed; what a commit says of a file with 1,000 columns"},
 	{id: "hung-store", tried: "a worker hangs in a store call for 20 minutes while the rest of it lives"},
 	{id: "config-change", tried: "killed in uploads and commits, and started with other settings; settings that void a promise"},
 
@@ -44,11 +44,11 @@ var catalogue = []kind{
 
 	// Identity and routing.
 	{id: "resend", tried: "the same again; a millisecond later over a bucket's and a placement's edge; no id; no timestamp"},
-	{id: "old-copy", tried: "copies after an hour, a day and a week, after restarts and merges, the newest first", yet: "compaction"},
+	{id: "old-copy", tried: "copies after an hour, a day and a week, after restarts and merges, the newest first"},
 	{id: "conflict", tried: "the same identity with another payload"},
 	{id: "odd-ids", tried: "empty, 10 kB, differing in case or form only, the same id in two tenants"},
 	{id: "mapping-change", tried: "a topic's mapping changes between a crash and the second reading"},
-	{id: "clock-off", tried: "router, writer and placements with clocks a year ahead and a year behind", yet: "compaction"},
+	{id: "clock-off", tried: "router, writer, compactor and placements with clocks a year ahead and a year behind"},
 	{id: "reshard", tried: "4 to 6 shards in mid-stream, copies on both sides of the edge in both orders", yet: "queries"},
 	{id: "router-skew", tried: "old and new table versions on one stream; golden vectors (tenant, timestamp, id) -> shard"},
 	{id: "filter-as-truth", tried: "a Bloom filter with 50% false positives; ids chosen because it says 'maybe'; collisions of another seed"},
@@ -57,7 +57,7 @@ var catalogue = []kind{
 	{id: "late", tried: "three days of old data of one tenant beside live traffic"},
 
 	// Data.
-	{id: "type-conflict", tried: "one field of seven types: in one batch, over batches, over shards", yet: "compaction"},
+	{id: "type-conflict", tried: "one field of seven types: in one batch, over batches, shards and a compaction"},
 	{id: "timestamps", tried: "s, ms, us, ns as number and text; 0, -1, 2^63-1; years 1 to 9999; RFC 3339 of all kinds; missing"},
 	{id: "big-numbers", tried: "2^53+1, 2^64-1, -2^63, 1e400, 0.1"},
 	{id: "nesting", tried: "{}, [], [{}], [null], then [{b:1}]; depth 200"},
@@ -75,12 +75,12 @@ var catalogue = []kind{
 	{id: "credentials", tried: "tokens that run out with each request, and a refresh that fails"},
 
 	// Compaction and garbage.
-	{id: "double-count", tried: "a compactor killed after each request while others count", absent: "compaction"},
-	{id: "inputs-vanish", tried: "a slow query whose inputs are compacted and collected", absent: "compaction, queries"},
-	{id: "gc-race", tried: "an upload committed long after; a collector whose clock is fast", absent: "garbage collection"},
-	{id: "orphans", tried: "refused commits, kills in uploads, empty and multipart leftovers", absent: "garbage collection"},
-	{id: "falls-behind", tried: "no compactor for six hours at full load", absent: "compaction"},
-	{id: "against-writers", tried: "commits every 200 ms during a long merge", absent: "compaction"},
+	{id: "double-count", tried: "a compactor killed after each request, merging and collecting, while others count"},
+	{id: "inputs-vanish", tried: "slow readers of lists of files, which are merged and collected meanwhile", yet: "queries"},
+	{id: "gc-race", tried: "uploads committed long after, a merge and a collector that pause, a collector whose clock jumps by years"},
+	{id: "orphans", tried: "refused commits, merges killed in their uploads, writes that land late, empty and multipart leftovers"},
+	{id: "falls-behind", tried: "six hours without a compactor, then one while commits go on"},
+	{id: "against-writers", tried: "commits every 200 ms during merges, over a store with 10 to 60 ms a request"},
 
 	// Query.
 	{id: "pruning", tried: "each query with and without pruning", absent: "queries"},

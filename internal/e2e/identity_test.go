@@ -120,11 +120,12 @@ func TestFault_odd_ids(t *testing.T) {
 	}
 }
 
-// TestFault_clock_off: routers and writers whose clocks are a year ahead, and a year behind, one after the other. No event is
-// dead, placed or missing because of it, and the horizon stays where the right clocks want it: a process whose clock is behind
-// raises none, and waits for another's.
+// TestFault_clock_off: routers, writers and compactors whose clocks are a year ahead, and a year behind, one after the other. No event
+// is dead, placed, expired or missing because of it, and the horizon stays where the right clocks want it: a process whose clock
+// is behind raises none, and waits for another's.
 func TestFault_clock_off(t *testing.T) {
 	p := newPath(t, event.DefaultMapping())
+	p.keep("acme", "500d") // more than the oldest event's age, less than that and a year
 	begin := time.Now().Truncate(time.Millisecond)
 	cases := []struct {
 		value string        // with places for a number and a time
@@ -161,7 +162,8 @@ func TestFault_clock_off(t *testing.T) {
 			p.must(err)
 		}
 		p.skew = skew
-		rows := p.all(p.run())
+		p.run()
+		rows := p.all(p.compact())
 		events := 0
 		for offset, row := range rows {
 			if c := cases[offset%int64(len(cases))]; row.reason != c.dead {

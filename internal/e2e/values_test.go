@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -25,7 +26,7 @@ import (
 
 // comeBack sends documents as one tenant's events over two shards, in as many lots as there are lists, each to
 // processes of its own, and wants each back with equal values: numbers by all their digits. What is no JSON to others is
-// a letter, whole.
+// a letter, whole. Merging all files changes nothing.
 func comeBack(t *testing.T, lots ...[][]byte) {
 	t.Helper()
 	p := newPath(t, event.Mapping{Format: event.JSON, Tenant: byHeader()})
@@ -41,6 +42,11 @@ func comeBack(t *testing.T, lots ...[][]byte) {
 		v := p.run()
 		rows = p.all(v)
 		p.commitsAreWhole(v)
+	}
+	v := p.compact()
+	p.oneFileEach(v)
+	if merged := p.all(v); !maps.Equal(merged, rows) {
+		t.Errorf("%d rows before the files were merged, %d afterwards, and not the same", len(rows), len(merged))
 	}
 	if len(rows) != len(docs) {
 		t.Errorf("%d rows of %d documents", len(rows), len(docs))

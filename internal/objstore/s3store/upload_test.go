@@ -179,10 +179,10 @@ func TestPartSizesReachTheLargestObject(t *testing.T) {
 	}
 }
 
-// TestFault_upload_answers_lost: each request of an upload is answered with an error, applied
+// TestFault_lost_answer_of_uploads: each request of an upload is answered with an error, applied
 // before or not, for its first one or two tries. The object is there once, whole, and
 // no upload is left.
-func TestFault_upload_answers_lost(t *testing.T) {
+func TestFault_lost_answer_of_uploads(t *testing.T) {
 	for _, target := range []string{"begin", "part", "complete", "put"} {
 		for _, applied := range []bool{false, true} {
 			for _, status := range []int{500, 503, 0} {
@@ -229,8 +229,8 @@ func TestFault_upload_answers_lost(t *testing.T) {
 	}
 }
 
-// TestFault_upload_complete_200_with_an_error: S3 may answer 200 and then say in the body that it failed.
-func TestFault_upload_complete_200_with_an_error(t *testing.T) {
+// TestFault_lost_answer_200_with_an_error: S3 may answer 200 and then say in the body that it failed.
+func TestFault_lost_answer_200_with_an_error(t *testing.T) {
 	p, s := newParts(t, func(what string, n int, w http.ResponseWriter, _ func()) bool {
 		if what != "complete" || n > 1 {
 			return false
