@@ -61,7 +61,7 @@ func (w *world) startCompactor(p *compactorProcess) {
 			Store: store, Meta: w.meta, Tenants: settings, Worker: p.Name,
 			Shards: func() int { return keeper.Current().Shards() },
 			MayHold: func(id event.ShardID) func(event.TenantID) (bool, bool) {
-				return retain.Holders(keeper.Current(), id)
+				return retain.Holders(keeper.Current(), id, w.clockOf(p.Process)())
 			},
 			Now: w.clockOf(p.Process), Clock: w.Now, NewNonce: w.nonce, Backoff: w.backoff(p.Process), Parallel: 1, Logger: quiet,
 			Placements: keeper.Keeper,
