@@ -23,8 +23,9 @@ type story struct {
 	told   *historian
 	acked  map[chain.Position]string // nonces of acknowledged appends
 	starts int
-	end    int64 // of the offsets that are to be committed
-	trims  bool  // each process deletes what it can after each of its checkpoints
+	end    int64       // of the offsets that are to be committed
+	reload func() bool // whether a process reads the log anew, as it does when its reading has lost its place
+	trims  bool        // each process deletes what it can after each of its checkpoints
 }
 
 func newStory(t *testing.T) *story {
@@ -56,6 +57,16 @@ func (y *story) run(limit int) error {
 		cur, _ := s.SourceOf(testSource(0))
 		if cur.Next == y.end && len(cur.Open) == 0 {
 			return l.Release(ctx, s, epoch)
+		}
+		if y.reload != nil && y.reload() {
+			if s, err = l.Load(ctx); err != nil {
+				return err
+			}
+			if s.ClaimNonce() != nonce {
+				return ErrFenced
+			}
+			s.Own(nonce)
+			continue
 		}
 		r := makeAppend(s, y.commit(cur))
 		r.Append.Epoch = epoch

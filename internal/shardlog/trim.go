@@ -143,13 +143,8 @@ func (l *Log) planTrim(ctx context.Context, t *Trim) error {
 	}
 	named := map[string]bool{}
 	for _, r := range []*root{older, newer} {
-		for _, d := range r.Days {
-			for _, m := range d.Manifests {
-				named[l.manifestKey(m.Name)] = true
-			}
-		}
-		for _, in := range r.Intake {
-			named[l.manifestKey(in.Object.Name)] = true
+		for _, name := range r.named() {
+			named[l.manifestKey(name)] = true
 		}
 	}
 	// A manifest's name begins with its position.
@@ -160,6 +155,19 @@ func (l *Log) planTrim(ctx context.Context, t *Trim) error {
 		}
 	}
 	return err
+}
+
+// named are the names of the manifests that a root needs.
+func (r *root) named() (names []string) {
+	for _, d := range r.Days {
+		for _, m := range d.Manifests {
+			names = append(names, m.Name)
+		}
+	}
+	for _, in := range r.Intake {
+		names = append(names, in.Object.Name)
+	}
+	return names
 }
 
 // unusable makes of a checkpoint that is gone or damaged a reason to delete nothing.

@@ -3,6 +3,7 @@ package shardlog
 import (
 	"context"
 	"errors"
+	"math/rand/v2"
 	"os"
 	"strings"
 	"testing"
@@ -20,6 +21,7 @@ type historian struct {
 	records  [][]byte
 	phantoms int            // records written at positions that were freed
 	base     chain.Position // the newest marker
+	roots    int            // looked at
 }
 
 func (h *historian) PutIfAbsent(ctx context.Context, key string, body []byte) error {
@@ -32,6 +34,8 @@ func (h *historian) PutIfAbsent(ctx context.Context, key string, body []byte) er
 	switch {
 	case folder == "base":
 		h.base = max(h.base, p)
+	case folder == "checkpoint":
+		h.newestIsWhole("after checkpoint " + name)
 	case folder != "log":
 	case int(p) == len(h.records)+1:
 		h.records = append(h.records, body)
@@ -52,7 +56,29 @@ func (h *historian) Delete(ctx context.Context, keys ...string) error {
 			h.t.Error("the newest marker is deleted")
 		}
 	}
-	return h.Memory.Delete(ctx, keys...)
+	err := h.Memory.Delete(ctx, keys...)
+	h.newestIsWhole("after a delete")
+	return err
+}
+
+// newestIsWhole: the newest checkpoint names only manifests that are there.
+func (h *historian) newestIsWhole(when string) {
+	h.t.Helper()
+	l := OpenWith(h.Memory, 0, testConfig("watch", noSleep))
+	roots, _ := l.newestRoots(context.Background())
+	if len(roots) == 0 {
+		return
+	}
+	r, err := l.readRoot(context.Background(), roots[len(roots)-1])
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	for _, ref := range r.named() {
+		if _, err := h.Memory.Get(context.Background(), l.manifestKey(ref)); err != nil {
+			h.t.Errorf("%s: the newest checkpoint, at %d, names a manifest that is gone: %s", when, uint64(r.State.Position), ref)
+		}
+	}
+	h.roots++
 }
 
 // fold is the truth.
@@ -92,6 +118,9 @@ func (y *story) trim(ctx context.Context, l *Log) error {
 }
 
 func newTrimmedStory(t *testing.T) *story {
+	before := defaultLayout
+	t.Cleanup(func() { defaultLayout = before })
+	defaultLayout = layout{fanout: 2, garbageFactor: 1, garbageSlack: 3, tidyAfter: 1} // manifests come and go
 	y := newStory(t)
 	y.trims, y.end = true, 40
 	return y
@@ -365,5 +394,56 @@ func TestTrimKeepsAMargin(t *testing.T) {
 	}
 	if trims < 10 || trims > 25 {
 		t.Errorf("%d trims", trims)
+	}
+}
+
+// Checkpoints of several processes and of several loads of one land late, in any order, between trims that
+// pause: the newest is always whole. (historian looks after each checkpoint and each delete.)
+func TestNoCheckpointNamesADeletedManifest(t *testing.T) {
+	seeds := 150
+	if long {
+		seeds = 5000
+	}
+	looked, whole := 0, 0
+	for seed := range seeds {
+		r := rand.New(rand.NewPCG(uint64(seed), 3))
+		y := newTrimmedStory(t)
+		y.end = 60
+		y.reload = func() bool { return r.IntN(4) == 0 }
+		depth := 0
+		y.fault.Decide = func(c objstore.Call) *objstore.Rule {
+			root, write := strings.HasPrefix(c.Key, "shards/0/checkpoint/"), c.Op == objstore.OpPutIfAbsent
+			switch n := r.IntN(100); {
+			case root && write && n < 50 || write && n < 3:
+				return &objstore.Rule{Effect: objstore.LandLater, LandAfter: 1 + r.IntN(80)}
+			case root && write && n < 60 || write && n < 6:
+				return &objstore.Rule{Effect: objstore.FailAfter}
+			case n > 97 && depth < 2: // it freezes, and another goes on
+				depth++
+				appends := 1 + r.IntN(8)
+				return &objstore.Rule{Effect: objstore.Pass, Before: func(objstore.Call) {
+					_ = y.run(appends)
+					depth--
+				}}
+			}
+			return nil
+		}
+		for range 40 {
+			if err := y.run(100); err == nil {
+				break
+			}
+		}
+		y.finish()
+		looked += y.told.roots
+		if y.told.base > 0 {
+			whole++
+		}
+		if t.Failed() {
+			t.Fatalf("seed %d", seed)
+		}
+	}
+	t.Logf("%d looks, %d of %d stories deleted records", looked, whole, seeds)
+	if whole < seeds/2 {
+		t.Error("too few stories deleted anything")
 	}
 }

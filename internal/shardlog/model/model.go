@@ -214,16 +214,22 @@ func (s *searcher) fail(by step, breach string) {
 		return
 	}
 	s.breach = breach
-	s.trace = []string{by.String()}
-	for at := s.from; ; {
-		e := s.seen[at]
+	s.trace = way(s.seen, s.from, by)
+}
+
+// way is how a search came to a step from a state.
+func way(seen map[id]edge, from id, by step) []string {
+	trace := []string{by.String()}
+	for at := from; ; {
+		e := seen[at]
 		if e.step.what == "" {
 			break
 		}
-		s.trace = append(s.trace, e.step.String())
+		trace = append(trace, e.step.String())
 		at = e.from
 	}
-	slices.Reverse(s.trace)
+	slices.Reverse(trace)
+	return trace
 }
 
 func (s step) String() string {
