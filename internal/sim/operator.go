@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/togodb/togo/compactor/erase"
 	"github.com/togodb/togo/internal/event"
 	"github.com/togodb/togo/internal/kafka"
 	"github.com/togodb/togo/internal/shardlog"
@@ -134,8 +135,12 @@ func (o *operator) forget() {
 	table := o.keeper.Current()
 	tenant := event.TenantID(w.plan.tenants[r.IntN(len(w.plan.tenants))])
 	at := event.Timestamp(w.trueTime().Add(-delay(r, time.Minute, 100*time.Hour)).UnixNano())
-	erase, everybody, letters, all := r.IntN(3) == 0, r.IntN(3) == 0, r.IntN(3) == 0, r.IntN(2) == 0
+	erases, everybody, letters, all := r.IntN(3) == 0, r.IntN(3) == 0, r.IntN(3) == 0, r.IntN(2) == 0
 	only := r.IntN(table.Shards())
+	if erases && all {
+		o.erase(tenant)
+		return
+	}
 	for shard := range table.Shards() {
 		if !all && shard != only {
 			continue
@@ -144,14 +149,30 @@ func (o *operator) forget() {
 		state, err := log.Load(context.Background())
 		if err == nil {
 			var record shardlog.Record
-			if erase {
+			if erases { // an erasure that was cut short
 				record = shardlog.Record{Kind: shardlog.KindErase, Erase: &shardlog.Erase{Tenant: tenant, Floor: table.Horizon()}}
 			} else {
 				record = shardlog.Record{Kind: shardlog.KindExpire, Expire: floors(tenant, at, everybody, letters)}
 			}
 			_, _, err = log.Append(context.Background(), state, &record)
 		}
-		w.Note("operator forgets %s before %s in shard %d (erase: %v, everybody: %v): %s", tenant, at, shard, erase, everybody, short(err))
+		w.Note("operator forgets %s before %s in shard %d (erase: %v, everybody: %v): %s", tenant, at, shard, erases, everybody, short(err))
+	}
+}
+
+// erase is what `togo tenants erase` does.
+func (o *operator) erase(tenant event.TenantID) {
+	e := &erase.Eraser{Tenant: tenant, Store: o.store, Placements: o.keeper.Keeper, Log: o.logConfig()}
+	var shards []erase.Shard
+	err := o.keeper.try(func() (err error) { shards, err = e.Erase(context.Background()); return err })
+	o.w.Note("operator erases %s in %d shards: %s", tenant, len(shards), short(err))
+	if errors.Is(err, shardlog.ErrCorrupt) || errors.Is(err, shardlog.ErrRefused) {
+		o.w.fail("erasure of %s: %v", tenant, err)
+	}
+	for _, s := range shards {
+		if s.Fragments > 0 || s.Floor == nil {
+			o.w.fail("shard %s after the erasure of %s: %+v", s.Shard, tenant, s)
+		}
 	}
 }
 
@@ -172,9 +193,13 @@ func floors(tenant event.TenantID, at event.Timestamp, everybody, letters bool) 
 }
 
 func (o *operator) shardLog(id event.ShardID) *shardlog.Log {
-	return shardlog.OpenWith(o.store, id, shardlog.Config{
+	return shardlog.OpenWith(o.store, id, o.logConfig())
+}
+
+func (o *operator) logConfig() shardlog.Config {
+	return shardlog.Config{
 		Now: o.w.clockOf(o.Process), NewNonce: o.w.nonce, Backoff: o.w.backoff(o.Process), Parallel: 1, Logger: quiet,
-	})
+	}
 }
 
 // acceptShards appends a gap for each shard that stopped because Kafka lost something.
