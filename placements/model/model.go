@@ -10,6 +10,10 @@
 // store takes or refuses it, at any later time. That one device is a slow answer, a lost
 // answer, a write tried again and a write that lands long after its process died.
 //
+// Old records are deleted, too: the store's keeper puts a marker that a checkpoint covers, and deletes any record below
+// it at any later time, so that a write may land where one was (a phantom). A process asks for markers after each
+// read and write; one that is behind takes the checkpoint.
+//
 // What must hold in every state:
 //
 //  1. Agreement. Of any two versions that any process has seen, both give the same
@@ -66,11 +70,15 @@ const (
 	RaiseInPlace       Mutant = "a new bound changes the rule in force"
 	MoveTenantAtOnce   Mutant = "a placement holds for all times"
 	ReaderSkipsRecords Mutant = "a router goes on over a record that it has not read"
+	TrustFound         Mutant = "check for markers only after 404"
+	TrustWritten       Mutant = "do not check for markers after a write"
+	CheckFirst         Mutant = "check for markers before the read or write, and not after"
+	DeleteUnmarked     Mutant = "delete without marker"
 )
 
 // Mutants are all mistakes.
 var Mutants = []Mutant{RouteAtHorizon, ChangeBelow, HorizonFalls, ResendUnjudged, Overwrite, RefuseUnasked, AdmitEverywhere,
-	AdmitBeyond, ForgetNonce, TrustNotFound, RaiseInPlace, MoveTenantAtOnce, ReaderSkipsRecords}
+	AdmitBeyond, ForgetNonce, TrustNotFound, RaiseInPlace, MoveTenantAtOnce, ReaderSkipsRecords, TrustFound, TrustWritten, CheckFirst, DeleteUnmarked}
 
 // Table is a version: for each time what holds there.
 type Table struct {

@@ -43,16 +43,19 @@ func worlds() []world {
 	manyMoves := append(moves, place(1, 0), place(2, 0), place(3, 1))
 	manySets := append(sets, extend(3), rule(1, 0), rule(2, 2))
 	return []world{
-		{"placements: 3 records, proposals 2+1", Bounds{[]int{2, 1}, 3, moves}, false},
-		{"placements: 2 records, proposals 1+1+1", Bounds{[]int{1, 1, 1}, 2, moves}, false},
-		{"admission: 3 records, proposals 2+1", Bounds{[]int{2, 1}, 3, sets}, false},
-		{"placements: 4 records, proposals 4+0", Bounds{[]int{4, 0}, 4, moves[:5]}, false},
-		{"admission: 4 records, proposals 4+0", Bounds{[]int{4, 0}, 4, sets[1:]}, false},
-		{"placements: 4 records, proposals 2+2", Bounds{[]int{2, 2}, 4, manyMoves}, true},
-		{"placements: 3 records, proposals 1+1+1", Bounds{[]int{1, 1, 1}, 3, manyMoves}, true},
-		{"admission: 5 records, proposals 5+0", Bounds{[]int{5, 0}, 5, sets}, true},
-		{"admission: 4 records, proposals 3+1", Bounds{[]int{3, 1}, 4, manySets}, true},
-		{"admission: 3 records, proposals 1+1+1", Bounds{[]int{1, 1, 1}, 3, manySets}, true},
+		{"placements: 3 records, proposals 2+1", Bounds{[]int{2, 1}, 3, moves, 0}, false},
+		{"placements: 2 records, proposals 1+1+1", Bounds{[]int{1, 1, 1}, 2, moves, 0}, false},
+		{"admission: 3 records, proposals 2+1", Bounds{[]int{2, 1}, 3, sets, 0}, false},
+		{"placements: 4 records, proposals 4+0", Bounds{[]int{4, 0}, 4, moves[:5], 0}, false},
+		{"admission: 4 records, proposals 4+0", Bounds{[]int{4, 0}, 4, sets[1:], 0}, false},
+		{"deleted records: 2 records, proposals 2+1", Bounds{[]int{2, 1}, 2, moves, 1}, false},
+		{"deleted records: 2 records, proposals 1+1+1", Bounds{[]int{1, 1, 1}, 2, sets[:5], 1}, false},
+		{"deleted records: 3 records, proposals 2+1", Bounds{[]int{2, 1}, 3, moves, 2}, true},
+		{"placements: 4 records, proposals 2+2", Bounds{[]int{2, 2}, 4, manyMoves, 0}, true},
+		{"placements: 3 records, proposals 1+1+1", Bounds{[]int{1, 1, 1}, 3, manyMoves, 0}, true},
+		{"admission: 5 records, proposals 5+0", Bounds{[]int{5, 0}, 5, sets, 0}, true},
+		{"admission: 4 records, proposals 3+1", Bounds{[]int{3, 1}, 4, manySets, 0}, true},
+		{"admission: 3 records, proposals 1+1+1", Bounds{[]int{1, 1, 1}, 3, manySets, 0}, true},
 	}
 }
 

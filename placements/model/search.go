@@ -19,6 +19,7 @@ type Bounds struct {
 	Chain     int   // records after the first version
 	// Records that processes propose; Owner and Nonce are set by the search.
 	Records []Record
+	Markers int // base markers, each with a checkpoint
 }
 
 // write is a conditional put on its way.
@@ -43,6 +44,7 @@ type process struct {
 	waits    write // for its record to be settled; Kind None: for nothing
 	told     answer
 	about    Record // what told is about
+	checked  bool   // for markers, before the next read (a mutant)
 }
 
 // state is comparable, so that it is its own key.
@@ -51,6 +53,12 @@ type state struct {
 	length int8
 	procs  [maxProcesses]process
 	writes [maxWrites]write // sorted, so that order makes no new states; none at the end
+
+	base       int8             // records before this index may be deleted
+	checkpoint int8             // of so many records
+	markers    int8             // so far
+	deleted    uint8            // indexes
+	phantoms   [MaxChain]Record // records that landed where one was deleted
 }
 
 // Result of a search.
@@ -83,6 +91,10 @@ const (
 	saysFailed
 	givesUp
 	arrives
+	marks
+	deletes
+	checks
+	reloads
 )
 
 func (s step) String() string {
@@ -103,6 +115,14 @@ func (s step) String() string {
 		return fmt.Sprintf("process %d finds no record %d and says that it failed", s.proc, s.at+1)
 	case givesUp:
 		return fmt.Sprintf("process %d gives up", s.proc)
+	case marks:
+		return fmt.Sprintf("a marker of %d records is put", s.at)
+	case deletes:
+		return fmt.Sprintf("record %d is deleted", s.at+1)
+	case checks:
+		return fmt.Sprintf("process %d checks for markers from record %d on", s.proc, s.at+1)
+	case reloads:
+		return fmt.Sprintf("process %d finds a marker at or above record %d, and takes the checkpoint", s.proc, s.at+1)
 	case arrives:
 		return fmt.Sprintf("%q of process %d arrives for record %d", s.record, s.record.Owner, s.at+1)
 	}
@@ -166,11 +186,15 @@ func (s *search) expand(i int32, now *state) {
 		s.settle(i, now, p)
 		s.propose(i, now, p)
 		s.giveUp(i, now, p)
+		s.checkFirst(i, now, p)
 	}
 	for w := range maxWrites {
 		if now.writes[w].record.Kind != None {
 			s.land(i, now, w)
 		}
+	}
+	if s.bounds.Markers > 0 {
+		s.trim(i, now)
 	}
 }
 
@@ -182,7 +206,11 @@ func (s *search) read(i int32, now *state, p int) {
 		return
 	}
 	at := proc.seen
-	proc.view[at] = next.chain[at]
+	found := next.stored(at)
+	if s.behind(i, &next, p, at, found.Kind != None && s.mutant == TrustFound) || found.Kind == None {
+		return
+	}
+	proc.view[at] = found
 	proc.seen++
 	s.visit(step{from: i, action: reads, proc: int8(p), at: at}, &next)
 	if s.mutant == ReaderSkipsRecords && proc.seen < next.length {
@@ -227,6 +255,16 @@ func (s *search) settle(i int32, now *state, p int) {
 	if waits.record.Kind == None {
 		return
 	}
+	if s.behind(i, &next, p, waits.at, s.mutant == TrustWritten) {
+		return
+	}
+	if waits.at < next.length && next.stored(waits.at).Kind == None {
+		if next.send(waits) { // nothing is there any more: it is put again
+			by.action = sends
+			s.visit(by, &next)
+		}
+		return
+	}
 	if waits.at >= next.length {
 		if s.mutant == TrustNotFound {
 			proc.waits, proc.told, proc.about = write{}, lost, waits.record
@@ -235,7 +273,7 @@ func (s *search) settle(i int32, now *state, p int) {
 		}
 		return
 	}
-	found := next.chain[waits.at]
+	found := next.stored(waits.at)
 	proc.view[waits.at] = found
 	proc.seen = waits.at + 1
 	proc.waits, proc.told, proc.about = write{}, lost, waits.record
@@ -277,6 +315,8 @@ func (s *search) land(i int32, now *state, w int) {
 		next.length++
 	case landing.at < next.length && s.mutant == Overwrite:
 		next.chain[landing.at] = landing.record
+	case next.stored(landing.at).Kind == None:
+		next.phantoms[landing.at] = landing.record
 	}
 	s.visit(step{from: i, action: arrives, at: landing.at, record: landing.record}, &next)
 }
