@@ -153,9 +153,11 @@ type merger struct {
 	columns []mergeColumn
 	byPath  [][]int             // by path of the sort key: its columns by field id
 	pages   []*parquetfile.Page // to be used again
+	order32 []int32             // likewise
 	file    *mergeFile          // the output that is written
-	// runsOf is nil but for tests that break the copying of a column.
-	runsOf func(column int, runs []run) []run
+	// runsOf and orderOf are nil but for tests that break the copying of a column.
+	runsOf  func(column int, runs []run) []run
+	orderOf func(column int, order []int32) []int32
 	// Bytes of all row groups so far, by the sizes of the inputs and as written.
 	expected, written float64
 	result            Merged

@@ -30,6 +30,11 @@ func (m *merger) startSums(g *rowGroup) {
 		}
 		m.sumsIn[p.in.n] = room[len(room) : len(room)+p.rows : len(room)+p.rows]
 		clear(m.sumsIn[p.in.n])
+		for _, s := range p.in.streams {
+			if s != nil {
+				s.fresh = true
+			}
+		}
 		room = room[:len(room)+p.rows]
 	}
 	m.check.column, m.check.rows = -1, 0
@@ -95,7 +100,7 @@ func (m *merger) endRows(g *rowGroup) error {
 // hashed counts the columns of which all rows of the part are in the sums.
 func (p *part) hashed() (n int) {
 	for _, s := range p.in.streams {
-		if s != nil && (len(p.kept) == 0 || s.hashed >= p.kept[len(p.kept)-1].to) {
+		if s != nil && (p.rows == 0 || s.hashed >= p.kept[len(p.kept)-1].to) {
 			n++
 		}
 	}

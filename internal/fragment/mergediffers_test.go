@@ -88,6 +88,42 @@ func TestAMergeThatCopiesWronglyIsRefused(t *testing.T) {
 	}
 }
 
+func TestAnOrderThatIsNotTheRowsIsRefused(t *testing.T) {
+	s, spec := mergeFiles(t, 4, mergeCase{files: 4, rows: 300, nanos: true})
+	for name, of := range map[string]func(order []int32) []int32{
+		"nothing":    func(order []int32) []int32 { return order },
+		"a row more": func(order []int32) []int32 { return append(slices.Clone(order), order[0]) },
+		"a row less": func(order []int32) []int32 { return order[1:] },
+		"two exchanged": func(order []int32) []int32 {
+			order = slices.Clone(order)
+			order[0], order[len(order)-1] = order[len(order)-1], order[0]
+			return order
+		},
+		"one twice": func(order []int32) []int32 {
+			order = slices.Clone(order)
+			order[0] = order[1]
+			return order
+		},
+	} {
+		m, err := newMerger(t.Context(), s, s.inputs, spec, new(outputs).create)
+		if err != nil {
+			t.Fatal(err)
+		}
+		m.orderOf = func(column int, order []int32) []int32 {
+			if m.columns[column].Name == colSourceOffset {
+				return of(order)
+			}
+			return order
+		}
+		if err = m.merge(); err == nil {
+			err = m.account()
+		}
+		if (err == nil) != (name == "nothing") || err != nil && !errors.Is(err, ErrMergeDiffers) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
 // Damage of an input is an error that names it, or changes nothing.
 func TestDamagedInputsOfAMerge(t *testing.T) {
 	s, spec := mergeFiles(t, 9, mergeCase{files: 3, rows: 40})

@@ -168,25 +168,17 @@ func (m *merger) copyRows(g *rowGroup) error {
 	}
 	w := m.file.w
 	w.StartRowGroup()
+	order := m.inFileOrder(g)
 	for column := range m.columns {
-		out := w.Chunk(column)
-		runs := g.runs
-		if m.runsOf != nil {
-			runs = m.runsOf(column, runs)
+		gathered, err := m.collects(g, column)
+		switch {
+		case err != nil:
+		case gathered:
+			err = m.collect(g, column, order)
+		default:
+			err = m.copyRuns(g, column)
 		}
-		for _, r := range runs {
-			s := r.in.streams[column]
-			if s == nil {
-				if err := out.AddEmpty(int(r.rows)); err != nil {
-					return err
-				}
-				continue
-			}
-			if err := s.copyTo(out, r); err != nil {
-				return err
-			}
-		}
-		if err := out.Close(); err != nil {
+		if err != nil {
 			return err
 		}
 		for i := range g.parts {
@@ -198,13 +190,125 @@ func (m *merger) copyRows(g *rowGroup) error {
 	return m.endRows(g)
 }
 
+// inFileOrder gives for each row of the row group its place among the rows of the parts, one
+// part after the other.
+func (m *merger) inFileOrder(g *rowGroup) []int32 {
+	next := make([]int32, len(m.inputs))
+	at := int32(0)
+	for i := range g.parts {
+		next[g.parts[i].in.n] = at
+		at += int32(g.parts[i].rows)
+	}
+	m.order32 = grown(m.order32, g.rows)
+	out := m.order32[:0]
+	for _, r := range g.runs {
+		n := &next[r.in.n]
+		for range r.rows {
+			out = append(out, *n)
+			*n++
+		}
+	}
+	return out
+}
+
+// collects tells whether a column of the row group is small enough to be collected before
+// it is put in order, which is faster than run by run: numbers, and codes of
+// dictionaries.
+func (m *merger) collects(g *rowGroup, column int) (bool, error) {
+	if m.runsOf != nil {
+		return false, nil
+	}
+	if !m.columns[column].Kind.Text() {
+		return true, nil
+	}
+	for i := range g.parts {
+		s := g.parts[i].in.streams[column]
+		if s == nil || g.parts[i].rows == 0 {
+			continue
+		}
+		if err := s.load(); err != nil {
+			return false, err
+		}
+		if !s.page.Coded() {
+			return false, nil
+		}
+	}
+	return true, nil
+}
+
+// collect copies a column: all rows of a part after those of the part before, then in order.
+func (m *merger) collect(g *rowGroup, column int, order []int32) error {
+	out := m.file.w.Chunk(column)
+	for i := range g.parts {
+		p := &g.parts[i]
+		s := p.in.streams[column]
+		if s == nil {
+			out.CollectEmpty(p.rows)
+			continue
+		}
+		err := s.rows(p, func(page *parquetfile.Page, n int) error {
+			out.Collect(page, n)
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	if m.orderOf != nil {
+		order = m.orderOf(column, order)
+	}
+	return out.CloseInOrder(order)
+}
+
+// copyRuns copies a column run by run.
+func (m *merger) copyRuns(g *rowGroup, column int) error {
+	out := m.file.w.Chunk(column)
+	runs := g.runs
+	if m.runsOf != nil {
+		runs = m.runsOf(column, runs)
+	}
+	for _, r := range runs {
+		s := r.in.streams[column]
+		if s == nil {
+			if err := out.AddEmpty(int(r.rows)); err != nil {
+				return err
+			}
+			continue
+		}
+		if err := s.copyTo(out, r); err != nil {
+			return err
+		}
+	}
+	return out.Close()
+}
+
+// rows calls f for the rows of a part, page by page; f takes the n next ones.
+func (s *stream) rows(p *part, f func(page *parquetfile.Page, n int) error) error {
+	for _, k := range p.kept {
+		for at := k.from; at < k.to; {
+			if err := s.ready(); err != nil {
+				return err
+			}
+			if skip := at - s.row(); skip > 0 {
+				s.page.Skip(int(min(skip, int64(s.page.Left()))))
+				continue
+			}
+			n := int(min(k.to-at, int64(s.page.Left())))
+			if err := f(s.page, n); err != nil {
+				return err
+			}
+			at += int64(n)
+		}
+	}
+	return nil
+}
+
 // copyTo adds a run of rows, after those that are left out before it.
 func (s *stream) copyTo(out *parquetfile.ChunkWriter, r run) error {
 	for left := r.rows; left > 0; {
-		if err := s.load(); err != nil {
+		if err := s.ready(); err != nil {
 			return err
 		}
-		s.hash()
 		skip := r.from + r.rows - left - s.row()
 		if skip < 0 {
 			return fmt.Errorf("%w: row %d of column %q in %s is copied again", ErrMergeDiffers, r.from, s.field.Name, s.in.key)

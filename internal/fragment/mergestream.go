@@ -37,6 +37,7 @@ type stream struct {
 	taken int // rows of a page that was dropped that are taken; it begins at next
 
 	hashed int64 // rows below have been added to the input's sums
+	fresh  bool  // the page at hand may have rows that were not
 }
 
 func newStream(m *merger, in *mergeInput, column int, c *mergeColumn) *stream {
@@ -69,6 +70,20 @@ func (s *stream) load() error {
 		if err := s.readPage(); err != nil {
 			return s.fail(err)
 		}
+	}
+	return nil
+}
+
+// ready is load for copying: the rows at hand are in the input's sums.
+func (s *stream) ready() error {
+	if s.page == nil || s.page.Left() == 0 {
+		if err := s.load(); err != nil {
+			return err
+		}
+	}
+	if s.fresh {
+		s.hash()
+		s.fresh = false
 	}
 	return nil
 }
@@ -115,7 +130,7 @@ func (s *stream) readPage() error {
 		}
 		s.left -= int64(page.Rows)
 		page.Skip(s.taken)
-		s.page, s.taken = page, 0
+		s.page, s.taken, s.fresh = page, 0, true
 		if s.left == 0 && s.next != s.end {
 			return fmt.Errorf("%d bytes behind the pages of a row group", s.end-s.next)
 		}

@@ -116,22 +116,12 @@ func (s *stream) slice(p *part) (*parquetfile.Column, error) {
 	c := parquetfile.NewColumn(s.field.Name, s.field.FieldID, s.field.Kind)
 	c.Field = *s.field
 	row := 0
-	for _, k := range p.kept {
-		for at := k.from; at < k.to; {
-			if err := s.load(); err != nil {
-				return nil, err
-			}
-			s.hash()
-			if skip := at - s.row(); skip > 0 {
-				s.page.Skip(int(min(skip, int64(s.page.Left()))))
-				continue
-			}
-			n := int(min(k.to-at, int64(s.page.Left())))
-			c.AppendPage(row, s.page, n)
-			row, at = row+n, at+int64(n)
-		}
-	}
-	return c, nil
+	err := s.rows(p, func(page *parquetfile.Page, n int) error {
+		c.AppendPage(row, page, n)
+		row += n
+		return nil
+	})
+	return c, err
 }
 
 // sliceOrder sorts the rows of a slice as a writer sorts those of a fragment.

@@ -26,22 +26,25 @@ const maxNumbers = 4 << 10
 
 // scratch is memory that chunks use one after the other.
 type scratch struct {
-	pos    []int32 // by row of the file
-	levels []byte  // by row of the row group
-	marks  []byte  // by row of the page that is filled
-	values []int32 // indexes of the row group's values in their column
-	codes  []int32 // values as dictionary codes
-	remap  []int32 // by interned value: code in this row group + 1
-	dict   []int32 // by code: index of the interned value
-	table  []int32 // of numbers: code + 1
-	nums   []int64
-	low    []int64 // a dictionary of numbers, by code
-	hashes []uint64
-	intern *Column
-	body   []byte // values of a page
-	page   []byte // and their levels before them
-	part   []byte
-	zip    []byte
+	pos      []int32 // by row of the file
+	levels   []byte  // by row of the row group
+	marks    []byte  // by row of the page that is filled
+	values   []int32 // indexes of the row group's values in their column
+	codes    []int32 // values as dictionary codes
+	remap    []int32 // by interned value: code in this row group + 1
+	dict     []int32 // by code: index of the interned value
+	table    []int32 // of numbers: code + 1
+	seen     []byte  // by code: 1 if the page has it
+	distinct []int32 // the page's codes
+	nums     []int64
+	loose    []int64 // numbers by row, before they are in order
+	low      []int64 // a dictionary of numbers, by code
+	hashes   []uint64
+	intern   *Column
+	body     []byte // values of a page
+	page     []byte // and their levels before them
+	part     []byte
+	zip      []byte
 }
 
 // keepPage bounds the buffers of one page that are kept for the next file.
@@ -248,23 +251,7 @@ func (k *chunk) coded(levels []byte, codes []int32, dict func(code int32) []byte
 		if err := k.encodeCodes(c); err != nil {
 			return err
 		}
-		var least, largest []byte
-		last := int32(-1) // sorted pages are long runs of one code
-		for _, code := range c {
-			if code != last {
-				b := dict(code)
-				if last < 0 || bytes.Compare(b, least) < 0 {
-					least = b
-				}
-				if last < 0 || bytes.Compare(b, largest) > 0 {
-					largest = b
-				}
-				last = code
-			}
-		}
-		if values > 0 {
-			least, largest = cutLeast(least), cutLargest(largest)
-		}
+		least, largest := k.codedBounds(c, dict, size)
 		if err := k.dataPage(page, from, to, values, format.RLEDictionary, least, largest); err != nil {
 			return err
 		}
@@ -279,6 +266,33 @@ func (k *chunk) coded(levels []byte, codes []int32, dict func(code int32) []byte
 		k.bloom()
 	}
 	return nil
+}
+
+// codedBounds are the bounds of a page's codes; nil if it has none.
+func (k *chunk) codedBounds(codes []int32, dict func(code int32) []byte, size int) (least, largest []byte) {
+	if len(codes) == 0 {
+		return nil, nil
+	}
+	w := k.w
+	w.seen = grown(w.seen, size)
+	clear(w.seen)
+	w.distinct = w.distinct[:0]
+	for _, code := range codes {
+		if w.seen[code] == 0 {
+			w.seen[code] = 1
+			w.distinct = append(w.distinct, code)
+		}
+	}
+	least = dict(codes[0])
+	largest = least
+	for _, code := range w.distinct {
+		if b := dict(code); bytes.Compare(b, least) < 0 {
+			least = b
+		} else if bytes.Compare(b, largest) > 0 {
+			largest = b
+		}
+	}
+	return cutLeast(least), cutLargest(largest)
 }
 
 // dictionaryPage writes body as the chunk's dictionary.

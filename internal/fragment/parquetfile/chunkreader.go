@@ -130,6 +130,10 @@ func (p *Page) readLevels(raw []byte) (rest []byte, err error) {
 		return nil, fmt.Errorf("a page of %d bytes without its levels", len(raw))
 	}
 	n := 4 + int(binary.LittleEndian.Uint32(raw))
+	if v, ok := oneRun(raw[4:n], p.Rows); ok && v == 1 {
+		p.levels = p.levels[:0]
+		return raw[n:], nil
+	}
 	p.levels = grown(p.levels, p.Rows)
 	if err := decodeLevels(p.levels, raw[4:n]); err != nil {
 		return nil, err

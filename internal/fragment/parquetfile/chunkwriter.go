@@ -1,5 +1,7 @@
 package parquetfile
 
+import "slices"
+
 // ChunkWriter writes one column of a row group from runs of rows of other files' pages,
 // in the order in which they are added. It holds numbers, or codes with their dictionary,
 // of one row group; of byte arrays that do not repeat a page alone.
@@ -13,7 +15,7 @@ type ChunkWriter struct {
 // Chunk begins the next column of the row group. The ChunkWriter's Close ends it.
 func (w *Writer) Chunk(column int) *ChunkWriter {
 	c := &ChunkWriter{w: w, k: w.chunk(column)}
-	w.levels, w.nums = w.levels[:0], w.nums[:0]
+	w.levels, w.nums, w.loose, w.codes = w.levels[:0], w.nums[:0], w.loose[:0], w.codes[:0]
 	if c.k.f.Kind.Text() {
 		if w.intern == nil {
 			w.intern = NewColumn("", 0, String)
@@ -67,19 +69,24 @@ func grown2[T any](s []T, n int) []T {
 	return next
 }
 
-// addLevels keeps the levels of n rows; none stand for rows that all have a value.
+// addLevels keeps the levels of n rows; none stand for rows that all have a value, and
+// are not spelled out until a row has none.
 func (c *ChunkWriter) addLevels(levels []byte, n int) {
-	if c.k.f.Required {
-		return
+	w := c.w
+	switch {
+	case c.k.f.Required:
+	case len(levels) > 0:
+		c.spell(c.rows)
+		w.levels = append(w.levels, levels...)
+	case len(w.levels) > 0:
+		c.spell(c.rows + n)
 	}
-	if len(levels) > 0 {
-		c.w.levels = append(c.w.levels, levels...)
-		return
-	}
-	for n > 0 {
-		m := min(n, len(allOnes))
-		c.w.levels = append(c.w.levels, allOnes[:m]...)
-		n -= m
+}
+
+// spell makes levels as long as rows, by ones.
+func (c *ChunkWriter) spell(rows int) {
+	for n := rows - len(c.w.levels); n > 0; n = rows - len(c.w.levels) {
+		c.w.levels = append(c.w.levels, allOnes[:min(n, len(allOnes))]...)
 	}
 }
 
@@ -101,9 +108,8 @@ func (c *ChunkWriter) AddEmpty(n int) error {
 			}
 		}
 	default:
-		for range n {
-			c.w.levels = append(c.w.levels, 0)
-		}
+		c.spell(c.rows - n)
+		c.w.levels = append(c.w.levels, make([]byte, n)...)
 	}
 	return nil
 }
@@ -147,7 +153,7 @@ func (c *ChunkWriter) spread() error {
 	c.k.startPlain()
 	value := 0
 	for row := range c.rows {
-		if !c.k.f.Required && c.w.levels[row] == 0 {
+		if len(c.w.levels) > 0 && c.w.levels[row] == 0 {
 			if err := c.k.null(); err != nil {
 				return err
 			}
@@ -188,6 +194,162 @@ func (c *ChunkWriter) addPlain(p *Page, levels []byte, value, values int) error 
 	return nil
 }
 
+// Collect takes the next n rows of a page in the order in which the files have them, all
+// rows of one file before those of the next; CloseInOrder puts them in theirs. A
+// column is either collected or added. Of byte arrays only coded pages keep it small.
+func (c *ChunkWriter) Collect(p *Page, n int) {
+	row, value := p.row, p.value
+	values := p.skip(n)
+	var levels []byte
+	if len(p.levels) > 0 {
+		levels = p.levels[row:p.row]
+	}
+	c.addLevels(levels, n)
+	c.rows += n
+	w := c.w
+	if c.intern != nil {
+		w.codes = grown2(w.codes, n)
+		c.collectCodes(p, w.codes[len(w.codes)-n:], levels, value, values)
+		return
+	}
+	w.loose = grown2(w.loose, n)
+	out := w.loose[len(w.loose)-n:]
+	switch {
+	case levels != nil:
+		for i, level := range levels {
+			if out[i] = 0; level == 0 {
+				continue
+			}
+			if p.dict != nil {
+				out[i] = p.dict.nums[p.codes[value]]
+			} else {
+				out[i] = p.nums[value]
+			}
+			value++
+		}
+	case p.dict != nil:
+		nums := p.dict.nums
+		for i, code := range p.codes[value : value+values] {
+			out[i] = nums[code]
+		}
+	default:
+		copy(out, p.nums[value:value+values])
+	}
+}
+
+// collectCodes gives each row its code; that of rows without a value means nothing.
+func (c *ChunkWriter) collectCodes(p *Page, out []int32, levels []byte, value, values int) {
+	in := c.intern
+	var remap []int32
+	if p.dict != nil {
+		remap = p.dict.remapFor(c)
+	}
+	at := 0
+	for v := value; v < value+values; v++ {
+		for levels != nil && levels[at] == 0 {
+			out[at] = 0
+			at++
+		}
+		if p.dict == nil {
+			out[at] = in.internValue(p.Text(v))
+		} else {
+			code := p.codes[v]
+			if remap[code] == 0 {
+				remap[code] = in.internValue(p.dict.Text(int(code))) + 1
+			}
+			out[at] = remap[code] - 1
+		}
+		at++
+	}
+	clear(out[at:])
+}
+
+// CollectEmpty is AddEmpty for columns that are collected.
+func (c *ChunkWriter) CollectEmpty(n int) {
+	w := c.w
+	if !c.k.f.Required {
+		c.spell(c.rows)
+		w.levels = append(w.levels, make([]byte, n)...)
+	}
+	c.rows += n
+	if c.intern != nil {
+		w.codes = append(w.codes, make([]int32, n)...)
+	} else {
+		w.loose = append(w.loose, make([]int64, n)...)
+	}
+}
+
+// CloseInOrder writes the rows that were collected in this order and ends the column.
+func (c *ChunkWriter) CloseInOrder(order []int32) error {
+	return c.w.done(c.k, c.closeInOrder(order))
+}
+
+func (c *ChunkWriter) closeInOrder(order []int32) error {
+	w := c.w
+	var levels []byte
+	if len(w.levels) > 0 {
+		c.spell(c.rows)
+		w.marks = grown(w.marks, len(order))
+		levels = w.marks
+		for i, row := range order {
+			levels[i] = w.levels[row]
+		}
+	}
+	if c.intern != nil {
+		return c.closeCodes(order, levels)
+	}
+	w.nums = grown(w.nums, len(order))
+	if levels == nil {
+		for i, row := range order {
+			w.nums[i] = w.loose[row]
+		}
+		return c.k.numbers(nil, w.nums, len(order))
+	}
+	n := 0
+	for i, row := range order {
+		w.nums[n] = w.loose[row]
+		n += int(levels[i])
+	}
+	return c.k.numbers(levels, w.nums[:n], len(order))
+}
+
+func (c *ChunkWriter) closeCodes(order []int32, levels []byte) error {
+	w, in := c.w, c.intern
+	w.remap = grown(w.remap, len(order)) // the codes in order
+	n := 0
+	if levels == nil {
+		n = len(order)
+		for i, row := range order {
+			w.remap[i] = w.codes[row]
+		}
+	} else {
+		for i, row := range order {
+			w.remap[n] = w.codes[row]
+			n += int(levels[i])
+		}
+	}
+	codes := w.remap[:n]
+	value := func(code int32) []byte { return in.at(in.views[code]) }
+	if n > 0 && 2*len(in.views) <= n && !in.tooMany() {
+		return c.k.coded(levels, codes, value, len(in.views), len(order))
+	}
+	marks := slices.Clone(levels) // a plain chunk has marks of its own
+	c.k.startPlain()
+	for i := range order {
+		var err error
+		if marks != nil && marks[i] == 0 {
+			err = c.k.null()
+		} else {
+			err = c.k.plain(value(codes[0]))
+			codes = codes[1:]
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return c.k.endPlain()
+}
+
 // Close writes what is left of the column and ends it.
 func (c *ChunkWriter) Close() error {
 	return c.w.done(c.k, c.close())
@@ -195,6 +357,9 @@ func (c *ChunkWriter) Close() error {
 
 func (c *ChunkWriter) close() error {
 	w, k := c.w, c.k
+	if len(w.levels) > 0 {
+		c.spell(c.rows)
+	}
 	if !k.f.Kind.Text() {
 		return k.numbers(w.levels, w.nums, c.rows)
 	}

@@ -55,6 +55,15 @@ func runs(n int, src []byte, width int, fill func(at, count int, v uint32) error
 	return nil
 }
 
+// oneRun tells that levels are one run of n alike.
+func oneRun(src []byte, n int) (v byte, ok bool) {
+	header, size := binary.Uvarint(src)
+	if size <= 0 || header != uint64(n)<<1 || len(src) != size+1 {
+		return 0, false
+	}
+	return src[size], true
+}
+
 // decodeLevels reads levels of 0 and 1.
 func decodeLevels(dst, src []byte) error {
 	return runs(len(dst), src, 1, func(at, count int, v uint32) error {

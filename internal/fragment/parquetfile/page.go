@@ -39,6 +39,9 @@ type Page struct {
 	row, value int // of the next one that is not taken
 }
 
+// Coded tells that the page's values are codes of a dictionary.
+func (p *Page) Coded() bool { return p.dict != nil }
+
 // Left is how many rows are not taken yet.
 func (p *Page) Left() int { return p.Rows - p.row }
 
@@ -107,24 +110,45 @@ func (p *Page) Hashes(sums []uint64, from int, seed Seed) {
 		value = bytes.Count(p.levels[:from], []byte{1})
 		levels = p.levels[from : from+len(sums)]
 	}
-	var coded []uint64
-	if p.dict != nil {
-		coded = p.dict.hashesOf(p.Field, seed)
+	values := len(sums)
+	if levels != nil {
+		values = bytes.Count(levels, []byte{1})
 	}
-	text := p.Field.Kind.Text()
-	for i := range sums {
-		if levels != nil && levels[i] == 0 {
-			continue
+	var hash func(i int) uint64
+	switch {
+	case p.dict != nil:
+		coded, codes := p.dict.hashesOf(p.Field, seed), p.codes[value:value+values]
+		if levels == nil {
+			for i, code := range codes {
+				sums[i] += coded[code]
+			}
+			return
 		}
-		switch {
-		case coded != nil:
-			sums[i] += coded[p.codes[value]]
-		case text:
-			sums[i] += seed.text(p.Text(value))
-		default:
-			sums[i] += seed.number(p.nums[value])
+		hash = func(i int) uint64 { return coded[codes[i]] }
+	case p.Field.Kind.Text():
+		if levels == nil {
+			for i := range sums {
+				sums[i] += seed.text(p.Text(value + i))
+			}
+			return
 		}
-		value++
+		hash = func(i int) uint64 { return seed.text(p.Text(value + i)) }
+	default:
+		nums := p.nums[value : value+values]
+		if levels == nil {
+			for i, n := range nums {
+				sums[i] += seed.number(n)
+			}
+			return
+		}
+		hash = func(i int) uint64 { return seed.number(nums[i]) }
+	}
+	next := 0
+	for i, level := range levels {
+		if level == 1 {
+			sums[i] += hash(next)
+			next++
+		}
 	}
 }
 
