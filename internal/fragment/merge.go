@@ -256,13 +256,14 @@ func (m *merger) unite() error {
 		bloomNames = DefaultBloomColumns
 	}
 	for _, in := range m.inputs {
-		in.streams = make([]*stream, len(order))
+		in.streams, in.ofColumn = make([]*stream, len(order)), make([]*stream, len(in.columns))
 	}
 	for at, from := range order {
 		columns[at] = m.columns[from]
 		columns[at].Bloom = slices.Contains(bloomNames, columns[at].Name)
 		for _, p := range places[from] {
-			p.in.streams[at] = newStream(m, p.in, p.column, &p.in.columns[p.column])
+			s := newStream(m, p.in, p.column, &p.in.columns[p.column])
+			p.in.streams[at], p.in.ofColumn[p.column] = s, s
 		}
 	}
 	m.columns = columns

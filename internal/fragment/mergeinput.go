@@ -18,6 +18,8 @@ type mergeInput struct {
 	columns []mergeColumn // of the file
 	groups  []inputGroup
 	streams []*stream // by column of the outputs; nil: the file has it not
+	// ofColumn has the same by column of the file.
+	ofColumn []*stream
 
 	ordered  int64 // rows that have their place in the outputs, or lie below the floor
 	rowBytes float64

@@ -1,6 +1,7 @@
 package fragment
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -224,6 +225,9 @@ func (s *stream) pageBytes() ([]byte, error) {
 // minRange is the least that is read at once.
 const minRange = 4 << 10
 
+// maxGathered bounds what is read at once for several columns.
+const maxGathered = 1 << 20
+
 // held is what is in memory of the bytes from next on, to the chunk's end.
 func (s *stream) held() []byte {
 	if s.next < s.at || s.next > s.at+int64(len(s.buf)) {
@@ -237,7 +241,7 @@ func (s *stream) held() []byte {
 func (s *stream) fetch(n int64) error {
 	have := s.held()
 	from := s.next + int64(len(have))
-	data, err := s.m.get(s.in, from, s.next+n-from)
+	data, err := s.m.read(s, from, s.next+n)
 	if err != nil {
 		return err
 	}
@@ -246,6 +250,35 @@ func (s *stream) fetch(n int64) error {
 	}
 	s.buf, s.at = data, s.next
 	return nil
+}
+
+// read reads [from, to) for a stream, and on into the columns that lie behind it, as far as
+// they are small and their streams are about to begin the same row group.
+func (m *merger) read(s *stream, from, to int64) ([]byte, error) {
+	var more []*stream
+	end := to
+	if to == s.end {
+		for column := s.column + 1; column < len(s.in.columns); column++ {
+			t := s.in.ofColumn[column]
+			c := s.in.groups[s.group-1].chunks[column]
+			if t.group != s.group-1 || t.left > 0 || c.from != end || c.to-c.from > t.allow/2 || c.to-from > maxGathered {
+				break
+			}
+			more, end = append(more, t), c.to
+		}
+	}
+	data, err := m.get(s.in, from, end-from)
+	if err != nil {
+		return nil, err
+	}
+	for _, t := range more {
+		c := s.in.groups[s.group-1].chunks[t.column]
+		t.buf, t.at = bytes.Clone(data[c.from-from:c.to-from]), c.from
+	}
+	if len(more) > 0 {
+		data = bytes.Clone(data[:to-from])
+	}
+	return data, nil
 }
 
 // get reads a range of an input.

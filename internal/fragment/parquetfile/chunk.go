@@ -96,6 +96,7 @@ type chunk struct {
 	// Of plain byte arrays: the page that is filled.
 	pageRow, rows, values int
 	low, high             [2]int // its least and its largest value, in body
+	lowHead, highHead     uint64 // their first eight bytes
 }
 
 func (k *chunk) start() {

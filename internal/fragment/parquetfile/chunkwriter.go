@@ -31,20 +31,37 @@ const keepIntern = 4 << 20
 
 // Add takes the next n rows of a page, whose column has the same kind.
 func (c *ChunkWriter) Add(p *Page, n int) error {
+	if c.intern != nil && p.dict == nil {
+		// Until it is known whether values repeat, no more than that takes.
+		if m := internProbe - len(c.intern.codes); m > 0 && m < n {
+			if err := c.add(p, m); err != nil {
+				return err
+			}
+			n -= m
+		}
+	}
+	return c.add(p, n)
+}
+
+func (c *ChunkWriter) add(p *Page, n int) error {
 	row, value := p.row, p.value
 	values := p.skip(n)
 	var levels []byte
 	if len(p.levels) > 0 {
 		levels = p.levels[row:p.row]
 	}
-	switch {
-	case c.intern != nil:
+	text := c.k.f.Kind.Text()
+	if !text || c.intern != nil {
 		c.addLevels(levels, n)
-		c.rows += n
-		return c.addInterned(p, value, values)
-	case c.k.f.Kind.Text():
-		c.rows += n
+	}
+	c.rows += n
+	switch {
+	case text && c.intern == nil && levels == nil && p.dict == nil:
+		return c.k.plainRun(&p.Values, value, values)
+	case text && c.intern == nil:
 		return c.addPlain(p, levels, value, values)
+	case text:
+		return c.addInterned(p, value, values)
 	case p.dict != nil:
 		c.w.nums = grown2(c.w.nums, values)
 		out := c.w.nums[len(c.w.nums)-values:]
@@ -54,8 +71,6 @@ func (c *ChunkWriter) Add(p *Page, n int) error {
 	default:
 		c.w.nums = append(c.w.nums, p.nums[value:value+values]...)
 	}
-	c.addLevels(levels, n)
-	c.rows += n
 	return nil
 }
 
@@ -130,7 +145,7 @@ func (c *ChunkWriter) addInterned(p *Page, value, values int) error {
 			in.codes = append(in.codes, remap[code]-1)
 		}
 	}
-	if before < internProbe && len(in.codes) >= internProbe && !in.pays() || in.tooMany() {
+	if before < internProbe && len(in.codes) >= internProbe && !in.mayPay() || in.tooMany() {
 		return c.spread()
 	}
 	return nil
@@ -168,9 +183,6 @@ func (c *ChunkWriter) spread() error {
 }
 
 func (c *ChunkWriter) addPlain(p *Page, levels []byte, value, values int) error {
-	if len(levels) == 0 && p.dict == nil {
-		return c.k.plainRun(&p.Values, value, values)
-	}
 	rows := len(levels)
 	if rows == 0 {
 		rows = values

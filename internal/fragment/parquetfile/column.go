@@ -68,6 +68,10 @@ const (
 	// internProbe is how many values a text column takes before it is asked whether
 	// interning pays.
 	internProbe = 1 << 10
+	// Of a column whose values hardly repeat within internProbe: how many repeats tell
+	// something, and how many distinct values they must point to at most.
+	leastRepeats   = 16
+	likelyDistinct = maxInterned / 4
 )
 
 // Field is a column's place in the schema.
@@ -200,7 +204,7 @@ func (c *Column) AppendBytes(row int, v []byte) {
 		return
 	}
 	c.codes = append(c.codes, c.internValue(v))
-	if n := len(c.codes); n == internProbe && !c.pays() || c.tooMany() {
+	if len(c.codes) == internProbe && !c.mayPay() || c.tooMany() {
 		c.spread()
 	}
 }
@@ -228,6 +232,14 @@ func (c *Column) tooMany() bool { return len(c.views) > maxInterned || len(c.are
 
 // pays tells that values repeat enough for a dictionary.
 func (c *Column) pays() bool { return len(c.views)*2 <= len(c.codes) }
+
+// mayPay tells that values repeat enough, or are so few that many more rows will repeat
+// them: of N equally likely ones, n rows have about n*n/2N repeats.
+func (c *Column) mayPay() bool {
+	n := len(c.codes)
+	repeats := n - len(c.views)
+	return c.pays() || repeats >= leastRepeats && n*n/(2*repeats) <= likelyDistinct
+}
 
 func (c *Column) push(v []byte) {
 	if uint64(len(c.arena)+len(v)) > math.MaxUint32 {

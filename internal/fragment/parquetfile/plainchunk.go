@@ -61,16 +61,27 @@ func (k *chunk) plainRun(v *Values, from, n int) error {
 	return nil
 }
 
-// widen takes the value body[from:] into the bounds of the page.
+// widen takes the value body[from:] into the bounds of the page. Most values lie between
+// them by their first eight bytes.
 func (k *chunk) widen(from int) {
 	body := k.w.body
-	switch {
-	case k.values == 1:
-		k.low, k.high = [2]int{from, len(body)}, [2]int{from, len(body)}
-	case bytes.Compare(body[from:], body[k.low[0]:k.low[1]]) < 0:
-		k.low = [2]int{from, len(body)}
-	case bytes.Compare(body[from:], body[k.high[0]:k.high[1]]) > 0:
-		k.high = [2]int{from, len(body)}
+	b := body[from:]
+	head := uint64(0)
+	if len(b) >= 8 {
+		head = binary.BigEndian.Uint64(b)
+		if k.values > 1 && head > k.lowHead && head < k.highHead {
+			return
+		}
+	} else {
+		for i, c := range b {
+			head |= uint64(c) << (56 - 8*i)
+		}
+	}
+	if k.values == 1 || bytes.Compare(b, body[k.low[0]:k.low[1]]) < 0 {
+		k.low, k.lowHead = [2]int{from, len(body)}, head
+	}
+	if k.values == 1 || bytes.Compare(b, body[k.high[0]:k.high[1]]) > 0 {
+		k.high, k.highHead = [2]int{from, len(body)}, head
 	}
 }
 
