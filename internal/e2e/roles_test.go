@@ -3,8 +3,10 @@ package e2e
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -31,6 +33,7 @@ store:
   s3: {bucket: %s, prefix: %s, endpoint: %q, region: %s, path_style: true, access_key_id: %s, secret_access_key: %s}
 router: {session_timeout: 6s, commit_every: 300ms}
 writer: {flush_age: 700ms, small_tenant_age: 1500ms, flush_bytes: 256KiB, checkpoint_every: 8, reclaim_after: 1s}
+compactor: {poll: 200ms, fan_in: 4, ratio: 2, quiet_after: 2s, quiet_newest_after: 3s, query_grace: 3s, collect_every: 1s, job_timeout: 5s, keep_records: 8}
 `
 
 // TestRolesOverS3 runs each role in processes of its own against an S3 server and
@@ -59,7 +62,7 @@ func testRoles(t *testing.T, cluster kafka.ClusterConfig, server *s3test.Server)
 		distinct = 8_000
 		posted   = 400
 		over     = 12 * time.Second
-		rounds   = 6
+		rounds   = 9
 	)
 	s3 := server.Config(t)
 	w := newWorld(t, 4*time.Minute, kafkaserver.YAML(cluster)+fmt.Sprintf(roles, s3.Bucket, s3.Prefix, s3.Endpoint, s3.Region, s3.AccessKeyID, s3.SecretAccessKey)+
@@ -68,7 +71,9 @@ func testRoles(t *testing.T, cluster kafka.ClusterConfig, server *s3test.Server)
 	routers := []*process{w.process("router-1", addr(t), "run", "--target", "router"), w.process("router-2", addr(t), "run", "--target", "router")}
 	writers := []*process{w.process("writer-1", addr(t), "run", "--target", "writer"), w.process("writer-2", addr(t), "run", "--target", "writer")}
 	intake := w.process("intake", addr(t), "run", "--target", "intake")
-	for _, p := range append(append([]*process{intake}, writers...), routers...) {
+	compactors := []*process{w.process("compactor-1", addr(t), "run", "--target", "compactor"), w.process("compactor-2", addr(t), "run", "--target", "compactor")}
+	all := slices.Concat([]*process{intake}, routers, writers, compactors)
+	for _, p := range all {
 		p.begin()
 	}
 	for _, p := range append([]*process{intake}, routers...) {
@@ -85,8 +90,8 @@ func testRoles(t *testing.T, cluster kafka.ClusterConfig, server *s3test.Server)
 
 	w.must(s.Await(w.ctx, len(msgs)/10))
 	zombie(w, writers, nil)
-	for _, victim := range append(w.rng.Perm(5), w.rng.Perm(5)...)[:rounds] {
-		p := [...]*process{intake, routers[0], routers[1], writers[0], writers[1]}[victim]
+	for _, victim := range append(w.rng.Perm(len(all)), w.rng.Perm(len(all))...)[:rounds] {
+		p := all[victim]
 		pause := time.Duration(w.rng.Int64N(int64(time.Second)))
 		t.Logf("SIGKILL to %s, %s later started again", p.name, pause)
 		p.Kill()
@@ -116,8 +121,46 @@ func testRoles(t *testing.T, cluster kafka.ClusterConfig, server *s3test.Server)
 			t.Errorf("shard %d was claimed %d times: nobody took it from another", s.Shard, s.Epoch)
 		}
 	}
-	for _, p := range append(append([]*process{intake}, writers...), routers...) {
+	w.compacted(compactors)
+	w.check(e)
+	for _, p := range all {
 		p.stop()
+	}
+}
+
+// compacted waits until nothing is left to merge, and wants that the merges were real.
+func (w *world) compacted(compactors []*process) {
+	w.t.Helper()
+	rests := func(s tool.Status) bool {
+		fragments := 0
+		for _, p := range compactors {
+			_, body := p.get("/status")
+			var status struct {
+				Compactor []struct {
+					Fragments, Waiting int
+				}
+			}
+			if json.Unmarshal([]byte(body), &status) != nil || len(status.Compactor) == 0 {
+				return false
+			}
+			fragments = 0
+			for _, shard := range status.Compactor {
+				if fragments += shard.Fragments; shard.Waiting > 0 {
+					return false
+				}
+			}
+		}
+		return fragments == s.Fragments
+	}
+	s, err := w.Await(w.ctx, "everything is merged", rests)
+	w.must(err)
+	records := uint64(0)
+	for _, shard := range s.Shards {
+		records += shard.Position
+	}
+	w.t.Logf("%d fragments and %d id segments after %d records", s.Fragments, s.IDSegments, records)
+	if s.IDSegments > 3*len(s.Shards) {
+		w.t.Errorf("%d id segments of %d shards are left", s.IDSegments, len(s.Shards))
 	}
 }
 

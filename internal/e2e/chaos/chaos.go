@@ -15,11 +15,15 @@
 //   - between the processes and the S3 server stands a Proxy, which loses, delays, cuts
 //     short and refuses answers after the server has done what was asked, refuses and
 //     resets before, and has writes land long after they were given up;
-//   - tenants are placed on other shards in mid-stream.
+//   - tenants are placed on other shards in mid-stream;
+//   - two compactors, which get all of that too, merge every few fragments, collect what
+//     they replaced after seconds, and delete old records of the logs.
 //
 // What must hold: at each quiet point (the traffic rests, everybody is up) the
 // processes catch up by themselves, and then an audit of what Kafka holds
-// (package audit) and `togo verify` find nothing. No process ever panics.
+// (package audit) and `togo verify` find nothing. While all of it goes on, `togo
+// verify` finds nothing either. In the end the collector leaves what is named, and nothing
+// else. No process ever panics.
 //
 // One seed decides the traffic, the faults and their order. The machine decides
 // when they strike, so a seed does not repeat a run.
@@ -100,6 +104,8 @@ shard_topic: {cluster: main, name: togo-shards, partitions: %d}
 router: {session_timeout: 2s, commit_every: 300ms}
 writer: {flush_age: 500ms, small_tenant_age: 1s, flush_bytes: 128KiB, small_tenant_bytes: 8KiB, checkpoint_every: 8,
   reclaim_after: 1s, memory_budget: 64MiB, dedup_budget: 8MiB, fetch_bytes: 8MiB, stop_timeout: 20s}
+compactor: {poll: 200ms, fan_in: 4, ratio: 2, quiet_after: 2s, quiet_newest_after: 4s, query_grace: 5s, collect_every: 2s,
+  job_timeout: 8s, expire_every: 5s, keep_records: 8, merge_memory: 32MiB}
 `
 
 // run is one run.
@@ -111,6 +117,7 @@ type run struct {
 	proxy   *Proxy
 	wire    *Wire
 	tool    tool.Tool // asks both servers directly
+	alone   tool.Tool // asks the S3 server directly, and no Kafka
 	nodes   []*node
 	traffic *traffic
 	send    *feed.Sender
@@ -126,6 +133,7 @@ type run struct {
 	counts map[string]int // faults by name; guarded by mu
 	kills  int            // of Togo's processes; guarded by mu
 	errs   []error        // what should not go wrong here; guarded by mu
+	broken []string       // what `togo verify` found in the middle of it; guarded by mu
 }
 
 // Run starts everything, and returns when the run is over; an error says that it
@@ -184,12 +192,21 @@ func (r *run) start(ctx context.Context) error {
 		return err
 	}
 	r.tool = tool.Tool{Bin: r.Togo, Args: []string{"--config", direct, "--dir", r.Dir}}
+	nobody, err := proc.FreeAddr()
+	if err != nil {
+		return err
+	}
+	alone, err := r.configure("alone.yaml", kafka.ClusterConfig{Brokers: []string{nobody}}, bucket)
+	if err != nil {
+		return err
+	}
+	r.alone = tool.Tool{Bin: r.Togo, Args: []string{"--config", alone, "--dir", r.Dir}}
 	bucket.Endpoint = r.proxy.Endpoint
 	proxied, err := r.configure("togo.yaml", r.overWire(), bucket)
 	if err != nil {
 		return err
 	}
-	for _, role := range []string{router, writer, intake} {
+	for _, role := range []string{router, writer, intake, compactor} {
 		for i := range 2 {
 			if err := r.addNode(fmt.Sprintf("%s-%d", role, i+1), role, proxied); err != nil {
 				return err
@@ -288,6 +305,12 @@ func (r *run) count(fault string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.counts[fault]++
+}
+
+func (r *run) counted(fault string) int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.counts[fault]
 }
 
 // countKill counts a kill of one of Togo's processes.

@@ -22,6 +22,8 @@ const (
 	storeTrouble  = "store: times of trouble for half of the requests"
 	placed        = "changes of placements"
 	onTheWire     = "connections to Kafka: "
+	merged        = "merges by compactors that were alive at a quiet point"
+	verified      = "togo verify in the middle of it, nothing found"
 )
 
 // step waits a moment, and lets one thing happen. Its end is undone in the background.

@@ -2,7 +2,10 @@ package chaos
 
 import (
 	"bytes"
+	"context"
+	"encoding/json"
 	"fmt"
+	"net/http"
 	"os"
 	"strings"
 	"sync"
@@ -14,9 +17,10 @@ import (
 
 // The roles of processes.
 const (
-	router = "router"
-	writer = "writer"
-	intake = "intake"
+	router    = "router"
+	writer    = "writer"
+	intake    = "intake"
+	compactor = "compactor"
 )
 
 // node is a process of Togo that is started again whenever it has ended, as an
@@ -154,6 +158,22 @@ func (n *node) pid() int {
 		return 0
 	}
 	return n.proc.Pid()
+}
+
+// status asks the process's server.
+func (n *node) status(ctx context.Context, into any) error {
+	ctx, cancel := context.WithTimeout(ctx, requestPatience)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+n.http+"/status", nil)
+	if err != nil {
+		return err
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	return json.NewDecoder(resp.Body).Decode(into)
 }
 
 // close kills the process for good.

@@ -10,9 +10,11 @@ import (
 	"errors"
 	"fmt"
 	"os/exec"
+	"strings"
 	"time"
 
 	"github.com/togodb/togo/internal/e2e/oracle"
+	"github.com/togodb/togo/internal/inspect"
 )
 
 // Tool is the program, and what stands before each command.
@@ -152,8 +154,19 @@ func (t Tool) Letters(ctx context.Context, tenant string) ([]Letter, error) {
 // maxLine is more than any event takes.
 const maxLine = 64 << 20
 
+// readTries bounds how often a reading begins again because a file of it was merged away
+// and collected meanwhile.
+const readTries = 10
+
 func lines[R any](ctx context.Context, t Tool, args []string) ([]R, error) {
-	text, err := t.Output(ctx, args...)
+	var text string
+	var err error
+	for range readTries {
+		text, err = t.Output(ctx, args...)
+		if err == nil || !strings.Contains(err.Error(), inspect.ErrVanished.Error()) {
+			break
+		}
+	}
 	if err != nil {
 		return nil, err
 	}
