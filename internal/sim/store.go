@@ -122,7 +122,7 @@ func (w *world) landed(p *loop.Process, key string, body []byte, replace bool) e
 	if err := w.objects.PutIfAbsent(ctx, key, body); err != nil {
 		return err
 	}
-	if err := w.watch.created(key, body); err != nil {
+	if err := w.watch.created(p.Name, key, body); err != nil {
 		w.fail("%s created %s: %v", p.Name, key, err)
 	}
 	return nil

@@ -78,8 +78,8 @@ func (v *watch) beforePut(key string, body []byte) error {
 	return nil
 }
 
-// created looks at an object that was created.
-func (v *watch) created(key string, body []byte) error {
+// created looks at an object that a process created.
+func (v *watch) created(by, key string, body []byte) error {
 	if prefix, kind, p := chainOf(key); kind == "base" {
 		return v.marked(prefix, p)
 	} else if t := v.trim(prefix); kind == "log" && p <= t.base {
@@ -97,7 +97,7 @@ func (v *watch) created(key string, body []byte) error {
 		}
 		switch parts[2] {
 		case "log":
-			return v.appended(v.log(event.ShardID(n)), parts[3], body)
+			return v.appended(v.log(event.ShardID(n)), by, parts[3], body)
 		case "checkpoint":
 			p, err := chain.ParsePosition(parts[3])
 			if err == nil && p > v.log(event.ShardID(n)).head {
@@ -111,7 +111,7 @@ func (v *watch) created(key string, body []byte) error {
 
 // appended: the history is linear, has one owner an epoch, and names nothing that is
 // not there.
-func (v *watch) appended(l *logWatch, name string, body []byte) error {
+func (v *watch) appended(l *logWatch, by, name string, body []byte) error {
 	r, err := shardlog.Decode(body)
 	if err != nil {
 		return err
@@ -150,6 +150,8 @@ func (v *watch) appended(l *logWatch, name string, body []byte) error {
 		_, err = l.closeJob(r.MergeAbort.Job)
 	case shardlog.KindQuarantine:
 		err = v.setAside(l, r.Quarantine)
+	case shardlog.KindExpire:
+		err = v.expired(l, by, r.Expire)
 	}
 	if err != nil {
 		return err
