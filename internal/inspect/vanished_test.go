@@ -72,3 +72,26 @@ func TestWhatWasSetAsideIsNoBreach(t *testing.T) {
 		t.Error("what was set aside is still read")
 	}
 }
+
+// TestDroppedIdentitiesAreNoBreach: below the end of the ids a merge of segments leaves them out, and a
+// row may still be there, in a file that reaches above its floor.
+func TestDroppedIdentitiesAreNoBreach(t *testing.T) {
+	w := newWorld(t)
+	w.fill()
+	below := int64(noon)/1e9 + 1200
+	x := &shardlog.Expire{IDsBelow: &below}
+	for _, table := range []shardlog.Table{shardlog.TableEvents, shardlog.TableDeadLetters} {
+		x.Floors = append(x.Floors, shardlog.Floor{Table: table, Floor: event.Timestamp(below * 1e9)})
+	}
+	w.append(0, &shardlog.Record{Kind: shardlog.KindExpire, Expire: x})
+	v := w.open()
+	for bucket, want := range map[int64]int64{below - 600: 0, below: 1} {
+		r := newReport()
+		l := newIDLedger()
+		l.row(0, "acme", bucket, event.Hash{1})
+		l.compare(r, v)
+		if r.Failed() != want {
+			t.Errorf("a row of id bucket %d without its identity, which went below %d: %d failures", bucket, below, r.Failed())
+		}
+	}
+}
