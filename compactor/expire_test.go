@@ -59,3 +59,36 @@ func TestFault_clock_off(t *testing.T) {
 		}
 	}
 }
+
+// TestAnotherSortKey: a change of the settings counts for buckets that are at rest, and for
+// merges that were picked before it and not begun.
+func TestAnotherSortKey(t *testing.T) {
+	r := newRig(t)
+	for range 3 {
+		r.commit(begin, 5, "acme", "other")
+	}
+	c := r.compactor("a")
+	r.settle(c)
+	for range r.cfg.FanIn { // two tenants with a merge to do, of which one turn does one
+		r.commit(begin+hour, 5, "acme", "other")
+	}
+	if worked, err := c.Turn(t.Context(), 0); !worked || err != nil {
+		t.Fatal(worked, err)
+	}
+	for _, tenant := range []event.TenantID{"acme", "other"} {
+		if _, err := r.tenants.Propose(t.Context(), tenant, func(v tenants.Values) (tenants.Values, error) { return v.Set("sort_key", "n") }); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r.settle(c)
+	r.check()
+	files := 0
+	for f := range allFragments(r.load()) {
+		if files++; f.SortKey != "n,timestamp" {
+			t.Errorf("%s is sorted by %q", f.Key, f.SortKey)
+		}
+	}
+	if files < 4 {
+		t.Errorf("%d files", files)
+	}
+}

@@ -13,6 +13,7 @@ import (
 	"github.com/togodb/togo/internal/idseg"
 	"github.com/togodb/togo/internal/objstore"
 	"github.com/togodb/togo/internal/shardlog"
+	"github.com/togodb/togo/internal/tenants"
 )
 
 // task is a merge that was begun.
@@ -31,7 +32,8 @@ type task struct {
 // fragmentTask merges fragments of one tenant, table and bucket.
 type fragmentTask struct {
 	pick.Job
-	floor event.Timestamp
+	floor    event.Timestamp
+	settings tenants.Settings // those by which it was picked
 }
 
 // segmentTask merges id segments.
@@ -142,7 +144,7 @@ func (s *shard) merge(ctx context.Context, do *task, out *outputs) (*shardlog.Me
 
 func (s *shard) mergeFragments(ctx context.Context, do *fragmentTask, out *outputs, end *shardlog.MergeEnd) error {
 	first := &do.Inputs[0]
-	settings := s.c.d.Tenants.Get(first.Tenant)
+	settings := do.settings
 	kind := fragment.Events
 	if first.Table == shardlog.TableDeadLetters {
 		kind = fragment.DeadLetters

@@ -9,6 +9,7 @@ import (
 	"github.com/togodb/togo/internal/event"
 	"github.com/togodb/togo/internal/fragment"
 	"github.com/togodb/togo/internal/shardlog"
+	"github.com/togodb/togo/internal/tenants"
 )
 
 // slot is a bucket of a tenant's table.
@@ -33,6 +34,9 @@ type watch struct {
 	newest   map[series]int64 // the newest bucket that has, or had, a commit
 	segments slotWatch        // all id segments of the shard
 	turn     int              // of pick.Order
+
+	settings *tenants.Table // by which jobs are picked; nil: none yet
+	policies map[series]pick.Policy
 }
 
 // slotWatch is one bucket that may need a merge.
@@ -44,7 +48,7 @@ type slotWatch struct {
 }
 
 func newWatch(s *shardlog.State, now time.Duration) *watch {
-	w := &watch{slots: map[slot]*slotWatch{}, newest: map[series]int64{}, segments: slotWatch{changed: now, look: true}}
+	w := &watch{slots: map[slot]*slotWatch{}, newest: map[series]int64{}, segments: slotWatch{changed: now, look: true}, policies: map[series]pick.Policy{}}
 	for f := range allFragments(s) {
 		w.touch(slotOf(&f), now, true)
 	}
@@ -108,10 +112,35 @@ func (w *watch) lookAgain() {
 	w.segments.look = true
 }
 
+// followSettings takes the newest settings. What they change of a policy makes everything
+// that the tenant has worth another look: files of another sort key, or of another size.
+func (s *shard) followSettings() {
+	w, table := s.watch, s.c.d.Tenants.Current()
+	if w.settings != nil && w.settings.Version() == table.Version() {
+		return
+	}
+	w.settings = table
+	changed := map[series]bool{}
+	for in, old := range w.policies {
+		if s.policy(in) != old {
+			changed[in] = true
+			delete(w.policies, in)
+		}
+	}
+	if len(changed) == 0 {
+		return
+	}
+	for f := range allFragments(s.state) {
+		if changed[series{f.Tenant, f.Table}] {
+			w.touch(slotOf(&f), s.c.d.Clock(), false)
+		}
+	}
+}
+
 // policy of a tenant's table.
 func (s *shard) policy(in series) pick.Policy {
 	c := &s.c.cfg
-	settings := s.c.d.Tenants.Get(in.tenant)
+	settings := s.watch.settings.Get(in.tenant)
 	return pick.Policy{
 		TargetBytes: settings.TargetBytes, Fanin: c.FanIn, Ratio: c.Ratio, Levels: c.Levels, Overlap: c.Overlap,
 		MaxInputs: c.MaxInputs, MaxInputBytes: c.MaxJobBytes,
@@ -160,7 +189,7 @@ func (s *shard) chooseFragments(busy map[string]bool) *task {
 	}
 	j := jobs[0]
 	floor, _ := s.state.Floor(j.Inputs[0].Tenant, j.Inputs[0].Table)
-	do := &task{why: string(j.Why), inputs: j.Keys(), bytes: j.Bytes(), fragments: &fragmentTask{Job: j, floor: floor}}
+	do := &task{why: string(j.Why), inputs: j.Keys(), bytes: j.Bytes(), fragments: &fragmentTask{Job: j, floor: floor, settings: w.settings.Get(j.Inputs[0].Tenant)}}
 	for _, f := range j.Inputs {
 		do.rows += f.Rows
 	}
@@ -170,6 +199,7 @@ func (s *shard) chooseFragments(busy map[string]bool) *task {
 // due brings the picked jobs up to date and lists the buckets that have some, in order.
 // Buckets that rest and have none are forgotten.
 func (s *shard) due(busy map[string]bool) []slot {
+	s.followSettings()
 	w, now := s.watch, s.c.d.Clock()
 	for key := range busy { // what can be picked beside it is another matter each time
 		if f, live := s.state.Fragment(key); live && w.slots[slotOf(&f)] != nil {
@@ -183,7 +213,11 @@ func (s *shard) due(busy map[string]bool) []slot {
 			Tenant: k.tenant, Table: k.table, Bucket: k.bucket, Idle: now - v.changed, Newest: w.newest[in] == k.bucket,
 			Busy: func(key string) bool { return busy[key] },
 		}
-		p := s.policy(in)
+		p, known := w.policies[in]
+		if !known {
+			p = s.policy(in)
+			w.policies[in] = p
+		}
 		quiet := p.Quiet(b)
 		if v.look || quiet && !v.rested {
 			b.Fragments = s.fragments(k)
