@@ -27,14 +27,13 @@ var defaultLayout = layout{fanout: 8, garbageFactor: 2, garbageSlack: 256, tidyA
 
 // CheckpointPlan is one checkpoint on its way to the store.
 type CheckpointPlan struct {
-	shard     event.ShardID
-	root      root
-	days      []dayPlan
-	intake    []intakePlan
-	records   int   // of the state when planned
-	bytes     int64 // likewise
-	stored    bool  // the root in the store is ours
-	unsettled bool  // the root was sent, and whether it stands is not known
+	shard   event.ShardID
+	root    root
+	days    []dayPlan
+	intake  []intakePlan
+	records int   // of the state when planned
+	bytes   int64 // likewise
+	stored  bool  // the root in the store is ours
 }
 
 // dayPlan is the new manifest of one day.
@@ -58,10 +57,7 @@ func (s *State) PlanCheckpoint() *CheckpointPlan {
 		panic("shardlog: checkpoint of an empty log")
 	}
 	fragments, segments := s.Counts()
-	if s.planned != nil && s.planned.unsettled {
-		s.parent = 0 // whether that one stands will never be known
-	}
-	whole := s.inDoubt()
+	whole := s.standsAlone()
 	p := &CheckpointPlan{shard: s.small.Shard, records: s.sinceRecords, bytes: s.sinceBytes}
 	p.root = root{Format: Format, State: s.small, Sources: s.Sources(), Fragments: fragments, Segments: segments}
 	if !whole {
@@ -227,8 +223,7 @@ func (s *State) CheckpointWritten(p *CheckpointPlan) {
 	s.sinceRecords -= p.records
 	s.sinceBytes -= p.bytes
 	if !p.stored {
-		s.parent = 0 // what we wrote, no root names, and there is one that we do not know
-		return
+		return // what we wrote, no root names
 	}
 	s.parent = p.root.State.Position
 	planned := map[int64]bool{}

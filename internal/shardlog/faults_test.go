@@ -11,3 +11,7 @@ func TestFault_lost_answer(t *testing.T)        { tell(t, "testdata/faults/lost-
 func TestFault_rolled_back_bucket(t *testing.T) { tell(t, "testdata/faults/rolled-back-bucket") }
 func TestFault_two_owners(t *testing.T)         { tell(t, "testdata/faults/two-owners") }
 func TestFault_zombie_writer(t *testing.T)      { tell(t, "testdata/faults/zombie-writer") }
+
+func TestFault_freed_position_manifests(t *testing.T) {
+	tell(t, "testdata/faults/freed-position-manifests")
+}

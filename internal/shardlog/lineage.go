@@ -17,17 +17,17 @@ import (
 // manifests that the checkpoints it keeps do not name. So that no newest checkpoint ever names a
 // deleted one:
 //
-//  1. Only a shard's owner builds on a parent. All others, and an owner in doubt, write a checkpoint
-//     that is whole: it names nothing but manifests of its own position.
+//  1. Only a shard's owner builds on a parent. All others write a checkpoint that is whole: it names nothing but
+//     manifests of its own position.
 //  2. An owner builds on the newest checkpoint of a listing that was begun after its claim was
-//     confirmed (at the claim, or by a Load since), if that is the one it loaded; and then on
-//     its own, each once it knows that it stands. While it does not know, it is in doubt.
+//     confirmed (at the claim, or by a Load since), if that is the one it loaded, else on none; and then on
+//     its own, each once it knows that it stands.
 //  3. A trim reads the two newest checkpoints, K1 < K2, whole; then the log to its head, confirmed. It deletes
 //     manifests only if K2 was built on K1 and both lie behind the newest claim, and then those that neither
 //     names and whose own position lies below K1.
 //
 // Let R be a checkpoint that lands after the trim has listed K1 and K2, with R > K1. It names none that the trim
-// deletes, or it lies below K2, so that it is never the newest:
+// deletes, or it lies below K2, so that it is never the newest (the search of model.SearchLineage finds no other case):
 //
 //   - R of the owner of K1 and K2, planned after K2: then the owner knew, when it planned K2, that K1 stood. If R comes from
 //     the same load, it is built on K1, K2 or what was built on them. If from a later load, that listed K1 or a
@@ -45,8 +45,8 @@ import (
 // confirmed, or is the state that Claim left. Checkpoints of another's state are whole.
 func (s *State) Own(nonce string) { s.own = nonce }
 
-// inDoubt says whether the next checkpoint must be whole.
-func (s *State) inDoubt() bool {
+// standsAlone says whether the next checkpoint must be whole.
+func (s *State) standsAlone() bool {
 	return s.own != s.small.ClaimNonce || s.parent == 0
 }
 
@@ -67,20 +67,18 @@ func (l *Log) claimed(ctx context.Context, s *State) {
 // putRoot writes a checkpoint's root. After an error it may stand, now or later.
 func (l *Log) putRoot(ctx context.Context, p *CheckpointPlan, body []byte) error {
 	key := l.rootPrefix() + p.root.State.Position.String()
-	p.unsettled = true
 	err := l.store.PutIfAbsent(ctx, key, body)
 	if errors.Is(err, objstore.ErrExists) {
 		// Another's, or ours of a try whose answer was lost.
 		var found []byte
 		if found, err = l.store.Get(ctx, key); err == nil && !bytes.Equal(found, body) {
-			p.unsettled = false
 			return nil
 		}
 	}
 	if err != nil {
 		return err
 	}
-	p.unsettled, p.stored = false, true
+	p.stored = true
 	l.cfg.Metrics.ckptBytes.Add(float64(len(body)))
 	return nil
 }

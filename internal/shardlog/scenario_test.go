@@ -34,6 +34,9 @@ import (
 //	release P, checkpoint P, state P, jobs P
 //	trim P margin= [plan]       P deletes old records (plan: and says only what)
 //	redo P                      P does what it planned before
+//	plan P, write P             a checkpoint in two steps
+//	reload P                    P, the owner, reads the log anew
+//	fanout N                    so many manifests of a level become one
 //	fault effect= key= op= ...  a rule for the store; land, clear
 //	remove KEY, damage KEY, copy FROM TO, objects PREFIX, log
 //
@@ -43,7 +46,11 @@ func TestScenarios(t *testing.T) {
 }
 
 // tell runs one story.
-func tell(t *testing.T, path string) { datadriven.RunTest(t, path, newWorld().run) }
+func tell(t *testing.T, path string) {
+	before := defaultLayout
+	defer func() { defaultLayout = before }()
+	datadriven.RunTest(t, path, newWorld().run)
+}
 
 type world struct {
 	memory *objstore.Memory
@@ -58,7 +65,9 @@ type actor struct {
 	epoch    Epoch // of its last claim
 	prepared *Record
 	trim     *Trim
-	tries    int // left of the current call
+	plan     *CheckpointPlan
+	nonce    string // of its last claim
+	tries    int    // left of the current call
 	logged   bytes.Buffer
 }
 
@@ -145,6 +154,8 @@ func (w *world) store(d *datadriven.TestData, name string) (out string, known bo
 		w.fault.Clear()
 	case "remove":
 		err = w.memory.Delete(ctx, name)
+	case "fanout":
+		defaultLayout.fanout, err = strconv.Atoi(name)
 	case "damage":
 		body, err := w.memory.Get(ctx, name)
 		if err != nil {
@@ -201,7 +212,7 @@ func (a *actor) run(t *testing.T, d *datadriven.TestData) (string, error) {
 		return lines(read) + a.brief(), err
 	case "claim":
 		epoch, nonce, err := a.log.Claim(ctx, a.state, d.CmdArgs[0].Key, "i")
-		a.epoch = epoch
+		a.epoch, a.nonce = epoch, nonce
 		return fmt.Sprintf("epoch %d nonce %s\n", epoch, nonce), err
 	case "prepare", "append":
 		a.prepared = makeAppend(a.state, commitOf(t, d))
@@ -244,6 +255,23 @@ func (a *actor) run(t *testing.T, d *datadriven.TestData) (string, error) {
 		}
 		done, err := a.trim.Do(ctx)
 		return out + fmt.Sprintf("base %d, deleted %+v\n", uint64(a.trim.Base), done), err
+	case "plan":
+		a.plan = a.state.PlanCheckpoint()
+		return fmt.Sprintf("built on %d\n", uint64(a.plan.root.Parent)), nil
+	case "write":
+		err := a.log.WriteCheckpoint(ctx, a.plan)
+		if err == nil {
+			a.state.CheckpointWritten(a.plan)
+		}
+		return "", err
+	case "reload":
+		a.logged.Reset()
+		s, err := a.log.Load(ctx)
+		if err == nil {
+			s.Own(a.nonce)
+			a.state = s
+		}
+		return a.logged.String(), err
 	case "redo":
 		done, err := a.trim.Do(ctx)
 		return fmt.Sprintf("base %d, deleted %+v\n", uint64(a.trim.Base), done), err
