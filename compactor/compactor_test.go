@@ -1,11 +1,13 @@
 package compactor
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/togodb/togo/internal/idseg"
 	"github.com/togodb/togo/internal/objstore"
 	"github.com/togodb/togo/internal/shardlog"
 )
@@ -239,5 +241,37 @@ func TestCrashAnywhere(t *testing.T) {
 	}
 	if crashes < 20 {
 		t.Fatal(fmt.Sprint("only ", crashes, " crashes"))
+	}
+}
+
+// TestIdentityTwice: two commits that hold one identity are an alarm. Neither is merged, and
+// nothing is set aside.
+func TestIdentityTwice(t *testing.T) {
+	r := newRig(t)
+	for range r.cfg.FanIn {
+		r.commit(begin, 10, "acme")
+	}
+	var keys []string
+	for seg := range r.state.Segments {
+		keys = append(keys, seg.Key)
+	}
+	body, err := r.store.Get(t.Context(), keys[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.put(keys[1], body) // as large, with the same buckets
+	c := r.compactor("a")
+	alarms := 0
+	for range 20 {
+		if _, err := c.Turn(t.Context(), 0); errors.Is(err, idseg.ErrTwice) {
+			alarms++
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		r.now += r.cfg.QuietNewestAfter
+	}
+	s := r.load()
+	if fragments, segments := s.Counts(); alarms != 1 || fragments != 1 || segments != r.cfg.FanIn || len(s.Quarantined()) > 0 || len(s.Jobs()) > 0 {
+		t.Errorf("%d alarms; %d fragments, %d segments, set aside %v, jobs %v", alarms, fragments, segments, s.Quarantined(), s.Jobs())
 	}
 }

@@ -214,17 +214,29 @@ func (s *shard) fail(ctx context.Context, do *task, err error) error {
 		if aside := s.setAside(ctx, do, key, err); aside != nil {
 			return errors.Join(err, aside)
 		}
-	} else if errors.Is(err, fragment.ErrMergeDiffers) {
-		result = "differs"
-		s.log.Error("the outputs of a merge do not hold what its inputs hold; the inputs stay as they are", "job", do.job, "inputs", do.inputs, "error", err)
+	} else if alarm := alarmOf(err); alarm != "" {
+		result = alarm
+		s.log.Error("a merge was refused; its inputs stay as they are, and are not merged again by this process; run togo verify", "why", alarm, "job", do.job, "inputs", do.inputs, "error", err)
 		for _, key := range do.inputs {
-			s.tries[key] = s.c.cfg.ReadTries // not again in this process
+			s.tries[key] = s.c.cfg.ReadTries
 		}
 	}
 	if aborted := s.abort(ctx, do, result); aborted != nil {
 		return errors.Join(err, aborted)
 	}
 	return fmt.Errorf("merge %s of shard %s: %w", do.job, s.id, err)
+}
+
+// alarmOf names what must never be: outputs that do not hold what the inputs hold, and an
+// identity in two commits.
+func alarmOf(err error) string {
+	switch {
+	case errors.Is(err, fragment.ErrMergeDiffers), errors.Is(err, idseg.ErrMergeDiffers):
+		return "differs"
+	case errors.Is(err, idseg.ErrTwice):
+		return "twice"
+	}
+	return ""
 }
 
 // unreadable says which input a merge could not read, if that is what was wrong: the store's
