@@ -346,6 +346,36 @@ func TestTrimOnEveryStore(t *testing.T) {
 	}
 }
 
+// A checkpoint that is whole and says what the records do not say is never the reason to delete them.
+func TestTrimOfAWrongCheckpoint(t *testing.T) {
+	for which := range 2 {
+		y := newTrimmedStory(t)
+		y.trims = false
+		y.finish()
+		l := OpenWith(y.told.Memory, 0, testConfig("T", noSleep))
+		roots, err := l.newestRoots(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		at := roots[len(roots)-1-which]
+		r, err := l.readRoot(t.Context(), at)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.State.Totals.Stored++
+		body, err := encodeRoot(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := l.store.Put(t.Context(), l.rootPrefix()+at.String(), body); err != nil {
+			t.Fatal(err)
+		}
+		if plan, err := l.PlanTrim(t.Context(), 0); !errors.Is(err, ErrCorrupt) {
+			t.Errorf("checkpoint %d says something else: %+v, %v", uint64(at), plan, err)
+		}
+	}
+}
+
 // A margin stays, and little is read while little can go.
 func TestTrimKeepsAMargin(t *testing.T) {
 	store := &counting{Memory: objstore.NewMemory()}
