@@ -3,10 +3,12 @@ package compactor
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/togodb/togo/internal/event"
 	"github.com/togodb/togo/internal/idseg"
 	"github.com/togodb/togo/internal/objstore"
 	"github.com/togodb/togo/internal/shardlog"
@@ -274,4 +276,34 @@ func TestIdentityTwice(t *testing.T) {
 	if fragments, segments := s.Counts(); alarms != 1 || fragments != 1 || segments != r.cfg.FanIn || len(s.Quarantined()) > 0 || len(s.Jobs()) > 0 {
 		t.Errorf("%d alarms; %d fragments, %d segments, set aside %v, jobs %v", alarms, fragments, segments, s.Quarantined(), s.Jobs())
 	}
+}
+
+// TestAcrossTheFloor: of fragments that reach across a floor a merge keeps every row from the
+// floor on, and none below it.
+func TestAcrossTheFloor(t *testing.T) {
+	r := newRig(t)
+	for range 4 {
+		r.commit(begin, 40, "acme")
+	}
+	floor := event.Timestamp((begin + 140) * 1e9) // every seventh second has a row
+	if _, err := r.log.Follow(t.Context(), r.state); err != nil {
+		t.Fatal(err)
+	}
+	x := &shardlog.Expire{Floors: []shardlog.Floor{{Tenant: "acme", Table: shardlog.TableEvents, Floor: floor}}}
+	if won, _, err := r.log.Append(t.Context(), r.state, &shardlog.Record{Kind: shardlog.KindExpire, Expire: x}); !won || err != nil {
+		t.Fatal(won, err)
+	}
+	r.settle(r.compactor("a"))
+	if fragments, _ := r.load().Counts(); fragments != 1 {
+		t.Fatalf("%d fragments", fragments)
+	}
+	maps.DeleteFunc(r.sent, func(row string, _ int) bool {
+		var tenant string
+		var at event.Timestamp
+		if _, err := fmt.Sscanf(row, "%s %d", &tenant, (*int64)(&at)); err != nil {
+			t.Fatal(err, row)
+		}
+		return at < floor
+	})
+	r.check()
 }
