@@ -109,3 +109,43 @@ func TestFault_against_writers(t *testing.T) {
 		r.check()
 	}
 }
+
+// TestFault_503_under_compaction: the store refuses everything for a while, and each read once in a while. Nothing is
+// set aside, no job stays open, and the work is done in the end.
+func TestFault_503_under_compaction(t *testing.T) {
+	r := newRig(t)
+	for range 8 {
+		r.commit(begin, 5, "acme", "globex")
+	}
+	c := r.compactor("a")
+	r.store.Add(objstore.Rule{Skip: 12, Times: 40, Effect: objstore.FailBefore, Err: objstore.ErrUnavailable})
+	failures := 0
+	for turn := range 200 {
+		if turn == 60 {
+			r.store.Clear()
+			for n := range 10 {
+				r.store.Add(objstore.Rule{Op: objstore.OpGetRange, Key: "data/**", Skip: 3 * n, Effect: objstore.FailBefore, Err: objstore.ErrUnavailable})
+			}
+		}
+		if _, err := c.Turn(t.Context(), 0); err != nil {
+			failures++
+		}
+		r.now += r.cfg.QuietNewestAfter / 8
+		if turn%20 == 0 {
+			r.commit(begin+hour, 2, "acme")
+		}
+	}
+	r.store.Clear()
+	r.settle(c)
+	s := r.load()
+	if q := s.Quarantined(); len(q) > 0 {
+		t.Errorf("set aside: %+v", q)
+	}
+	if len(s.Jobs()) > 0 || failures < 20 {
+		t.Errorf("%d open jobs after %d failed turns", len(s.Jobs()), failures)
+	}
+	if fragments, _ := s.Counts(); fragments != 3 {
+		t.Errorf("%d fragments", fragments)
+	}
+	r.check()
+}
