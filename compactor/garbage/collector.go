@@ -109,8 +109,9 @@ func (p *pass) run(ctx context.Context) error {
 		if err := p.objects(ctx, folder+"/"); err != nil {
 			return err
 		}
+		// Whoever may not list uploads (a permission of its own) still gets rid of objects.
 		if err := p.uploads(ctx, folder+"/"); err != nil {
-			return err
+			p.failed = append(p.failed, err)
 		}
 	}
 	return errors.Join(p.failed...)

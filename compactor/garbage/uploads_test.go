@@ -18,6 +18,7 @@ type multipart struct {
 	objstore.Store
 	pending []objstore.PendingUpload
 	refuse  string // the key of one that cannot be ended
+	closed  error  // of every listing
 }
 
 func (m *multipart) CreateUpload(ctx context.Context, key string) (objstore.Upload, error) {
@@ -26,6 +27,10 @@ func (m *multipart) CreateUpload(ctx context.Context, key string) (objstore.Uplo
 
 func (m *multipart) Uploads(_ context.Context, prefix string) iter.Seq2[objstore.PendingUpload, error] {
 	return func(yield func(objstore.PendingUpload, error) bool) {
+		if m.closed != nil {
+			yield(objstore.PendingUpload{}, m.closed)
+			return
+		}
 		for _, u := range slices.Clone(m.pending) {
 			if strings.HasPrefix(u.Key, prefix) && !yield(u, nil) {
 				return
@@ -81,4 +86,18 @@ func TestUnfinishedUploads(t *testing.T) {
 	w.append(&shardlog.Record{Kind: shardlog.KindMergeAbort, MergeAbort: &shardlog.MergeAbort{Job: job}})
 	expect("the merge is given up", 0, "cdef")
 	expect("a grace later", 1, "cef")
+}
+
+// TestUploadsThatCannotBeListed keep no object.
+func TestUploadsThatCannotBeListed(t *testing.T) {
+	w := newWorld(t)
+	w.claim()
+	event, letter := w.claimed(1), shardlog.Creator{Shard: shard, Epoch: w.state.Epoch(), Nonce: w.state.ClaimNonce()}.FragmentKey(shardlog.TableDeadLetters, "acme", bucket)
+	w.put(event, letter)
+	w.claim()
+	denied := errors.New("access denied")
+	c := NewCollector(Config{Store: &multipart{Store: w.store, closed: denied}, Judges: w, Clock: func() time.Duration { return w.now }})
+	if r, err := c.Pass(t.Context(), false); !errors.Is(err, denied) || r.Deleted != 2 {
+		t.Fatalf("%+v, %v", r, err)
+	}
 }

@@ -243,6 +243,9 @@ func (s *Store) Uploads(ctx context.Context, prefix string) iter.Seq2[objstore.P
 		}
 		for {
 			page, err := s.client.ListMultipartUploads(ctx, input)
+			if isNotImplemented(err) {
+				return // a store that has no multipart uploads, or ends them by itself
+			}
 			if err != nil {
 				yield(objstore.PendingUpload{}, s.wrap(opUploads, prefix, err))
 				return
@@ -284,6 +287,11 @@ func (s *Store) AbandonUpload(ctx context.Context, pending objstore.PendingUploa
 		return nil
 	}
 	return s.wrap(opAbandonUpload, pending.Key, err)
+}
+
+func isNotImplemented(err error) bool {
+	var api smithy.APIError
+	return errors.As(err, &api) && api.ErrorCode() == "NotImplemented"
 }
 
 func isNoSuchUpload(err error) bool {

@@ -318,6 +318,19 @@ func TestDeleteAnswersThatNameNoKeyOfOurs(t *testing.T) {
 	}
 }
 
+func TestUploadsOfAServerThatHasNone(t *testing.T) {
+	for code, status := range map[string]int{"NotImplemented": 501, "AccessDenied": 403} {
+		s := fakeStore(t, false, func(c *Config) { c.MaxAttempts = 1 }, func(w http.ResponseWriter, r *http.Request) { refuse(w, status, code) })
+		var last error
+		for _, err := range s.Uploads(t.Context(), "") {
+			last = err
+		}
+		if (last == nil) != (status == 501) {
+			t.Errorf("%s: %v", code, last)
+		}
+	}
+}
+
 func TestUploadsOfAServerThatGoesInCircles(t *testing.T) {
 	s := fakeStore(t, false, nil, func(w http.ResponseWriter, r *http.Request) {
 		fmt.Fprint(w, "<ListMultipartUploadsResult><IsTruncated>true</IsTruncated><NextKeyMarker>k</NextKeyMarker></ListMultipartUploadsResult>")
