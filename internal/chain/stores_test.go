@@ -47,3 +47,19 @@ func TestRaceInADirectory(t *testing.T) {
 }
 
 func TestRaceOnS3(t *testing.T) { race(t, s3test.Start(t).Store(t)) }
+
+// BenchmarkAppendOnS3 is an append with and without the look at the base markers.
+func BenchmarkAppendOnS3(b *testing.B) {
+	store := s3test.Start(b).Store(b)
+	body := make([]byte, 1000)
+	for _, base := range []string{"", "base"} {
+		b.Run("base="+base, func(b *testing.B) {
+			log := chain.Log{Store: store, Prefix: "log" + chain.NewNonce(), Base: base}
+			for p := chain.Position(1); b.Loop(); p++ {
+				if out, err := log.Append(b.Context(), p, body, nil); err != nil || !out.Won {
+					b.Fatal(out, err)
+				}
+			}
+		})
+	}
+}
