@@ -44,7 +44,10 @@ func (w *world) settingsErr(err error) error {
 func (o *operator) changeSettings(k *tenants.Keeper) {
 	w, r := o.w, o.settingsRandom
 	tenant := event.TenantID(append(w.plan.tenants, "")[r.IntN(len(w.plan.tenants)+1)])
-	name := []string{"sort_key", "key_columns", "bloom_columns", "max_columns", "retention", "target_bytes"}[r.IntN(6)]
+	name := []string{"sort_key", "key_columns", "bloom_columns", "max_columns", "target_bytes", "retention", "retention", "letters_retention"}[r.IntN(8)]
+	if k.Version() == 0 && r.IntN(2) == 0 {
+		tenant, name = "", "retention" // so that runs in which things expire are not rare
+	}
 	value := ""
 	switch name {
 	case "sort_key", "bloom_columns":
@@ -57,12 +60,12 @@ func (o *operator) changeSettings(k *tenants.Keeper) {
 		value = fmt.Sprint(1 + r.IntN(3))
 	case "max_columns":
 		value = fmt.Sprint(1 + r.IntN(2*w.plan.maxColumns))
-	case "retention":
-		value = fmt.Sprintf("%dh", 1+r.IntN(200))
+	case "retention", "letters_retention": // events come up to three days late
+		value = fmt.Sprintf("%dh", 1<<r.IntN(7))
 	case "target_bytes":
 		value = fmt.Sprintf("%dMiB", 1+r.IntN(64))
 	}
-	unset := r.IntN(4) == 0
+	unset := k.Version() > 0 && r.IntN(4) == 0
 	_, err := k.Propose(context.Background(), tenant, func(v tenants.Values) (tenants.Values, error) {
 		if unset {
 			return v.Unset(name)

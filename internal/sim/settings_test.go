@@ -10,7 +10,7 @@ import (
 
 // TestSettingsReachTheFiles: what operators set on the way shows in what writers wrote.
 func TestSettingsReachTheFiles(t *testing.T) {
-	keys := map[string]int{}
+	keys, expires := map[string]int{}, 0
 	for seed := range uint64(12) {
 		w := newWorld(Options{Seed: seed})
 		w.populate()
@@ -24,7 +24,11 @@ func TestSettingsReachTheFiles(t *testing.T) {
 				return true
 			})
 		}
+		expires += w.watch.keeping.expires
 		w.end()
+	}
+	if expires == 0 {
+		t.Errorf("compactors raised floors %d times", expires)
 	}
 	if len(keys) < 4 || keys[""] == 0 {
 		t.Errorf("files by their sort keys: %v", keys)

@@ -7,11 +7,13 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/togodb/togo/internal/chain"
 	"github.com/togodb/togo/internal/event"
 	"github.com/togodb/togo/internal/objstore"
 	"github.com/togodb/togo/internal/shardlog"
+	"github.com/togodb/togo/internal/tenants"
 	"github.com/togodb/togo/placements"
 )
 
@@ -27,6 +29,7 @@ type watch struct {
 
 	records map[shardlog.Kind]int // of all logs
 	trims   map[string]*trimmed   // by the chain's prefix
+	keeping keeping
 }
 
 // tail is the newest record of a chain, to which the next must be linked.
@@ -54,7 +57,8 @@ type logWatch struct {
 }
 
 func newWatch(w *world) *watch {
-	return &watch{w: w, logs: map[event.ShardID]*logWatch{}, named: map[string]bool{}, table: placements.Empty(w.hasher), records: map[shardlog.Kind]int{}, trims: map[string]*trimmed{}}
+	return &watch{w: w, logs: map[event.ShardID]*logWatch{}, named: map[string]bool{}, table: placements.Empty(w.hasher), records: map[shardlog.Kind]int{}, trims: map[string]*trimmed{},
+		keeping: keeping{values: map[event.TenantID]tenants.Values{}, shortest: map[keptTable]time.Duration{}}}
 }
 
 func (v *watch) log(id event.ShardID) *logWatch {
@@ -88,6 +92,8 @@ func (v *watch) created(by, key string, body []byte) error {
 	}
 	parts := strings.Split(key, "/")
 	switch {
+	case strings.HasPrefix(key, "tenants/log/"):
+		return v.settingsChanged(body)
 	case strings.HasPrefix(key, "placements/log/"):
 		return v.placed(parts[2], body)
 	case parts[0] == "shards" && len(parts) == 4:

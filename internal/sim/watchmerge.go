@@ -9,7 +9,6 @@ import (
 	"maps"
 	"math"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/togodb/togo/internal/chain"
@@ -193,24 +192,6 @@ func (v *watch) setAside(l *logWatch, q *shardlog.Quarantine) error {
 	}
 	delete(l.live, q.Key)
 	l.aside[q.Key] = true
-	return nil
-}
-
-// leastRetention is what operators set at least.
-const leastRetention = time.Hour
-
-// expired: whatever a compactor's clock says, what it lets go is as old as a retention, or was below
-// a floor already.
-func (v *watch) expired(l *logWatch, by string, x *shardlog.Expire) error {
-	if !strings.HasPrefix(by, "compactor") {
-		return nil // operators do as they please
-	}
-	for _, f := range x.Floors {
-		before, _ := l.state.Floor(f.Tenant, f.Table)
-		if most := event.Timestamp(v.w.trueTime().Add(-leastRetention).UnixNano()); f.Floor > max(before, most) {
-			return fmt.Errorf("%s raises the floor of %q %s to %s, which is less than %s ago", by, f.Tenant, f.Table, f.Floor, leastRetention)
-		}
-	}
 	return nil
 }
 
