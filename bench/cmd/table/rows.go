@@ -28,6 +28,8 @@ var steps = []step{
 	{"encode: Parquet, 10,000 events (parse included)", "internal/fragment.Encode10k", []string{"file-bytes/event"}},
 	{"encode: Parquet, 100 events", "internal/fragment.Encode100", []string{"file-bytes/event"}},
 	{"encode: identities", "internal/idseg.Encode", []string{"bytes/id"}},
+	{"compaction: identities, 16 segments into one", "internal/idseg.Merge/kept", nil},
+	{"compaction: identities, read twice for lack of memory", "internal/idseg.Merge/twice", nil},
 	{"commit: log and checkpoints, 50,000 events", "bench/commits.Commit", nil},
 	{"whole path without Kafka", "bench/path.Cores", []string{"file-bytes/event"}},
 	{"whole path with Kafka and its broker", "bench/path.ThroughKafka", []string{"events/envelope"}},
