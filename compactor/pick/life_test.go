@@ -324,6 +324,25 @@ func TestLife(t *testing.T) {
 	}
 }
 
+// TestNoPile: flushes that are no tier among themselves (too few of them make a whole target, and too
+// small to be done) do not pile up in level 0, whatever the target.
+func TestNoPile(t *testing.T) {
+	for _, target := range []int64{64 * mib, 128 * mib, 256 * mib} {
+		for _, size := range []int64{5 * mib, 13 * mib, 40 * mib} {
+			l := newLife(t, DefaultPolicy())
+			l.policy.TargetBytes = target
+			l.hour(load{"", 720, even(size), 1, 1})
+			if most := l.policy.MaxInputs + int(2*l.flushed/target); l.most > most {
+				t.Errorf("target %d MiB, flushes of %d MiB: %d fragments at a time, more than %d", target/mib, size/mib, l.most, most)
+			}
+			if l.amplification() > 5 {
+				t.Errorf("target %d MiB, flushes of %d MiB: %.2f written for each byte", target/mib, size/mib, l.amplification())
+			}
+			t.Logf("target %d MiB, flushes of %d MiB: %v", target/mib, size/mib, l)
+		}
+	}
+}
+
 // TestNarrowerByLevel: fragments of later levels cover less of the sort key.
 func TestNarrowerByLevel(t *testing.T) {
 	l := newLife(t, DefaultPolicy())

@@ -71,6 +71,8 @@ func TestRules(t *testing.T) {
 		{name: "the large one is left out", fragments: "a 10 0 a-z\n b 10 0 a-z\n c 10 0 a-z\n d 10 0 a-z\n e 90 0 a-z", want: "tier>0 a b c d"},
 		{name: "more than four go together", fragments: "a 10 0 a-z\n b 10 0 a-z\n c 10 0 a-z\n d 10 0 a-z\n e 12 0 a-z", want: "tier>0 a b c d e"},
 		{name: "a busy one is not there", fragments: "a 10 0 a-z\n b 10 0 a-z\n c 10 0 a-z\n d 10 0 a-z busy"},
+		{name: "a whole target does not wait for its like when many wait", fragments: "a 400 0 a-b\n b 400 0 a-b\n c 400 0 a-b\n d 400 0 a-b busy\n e 1 0 a-z\n f 5 0 a-z\n g 25 0 a-z\n h 120 0 a-z\n i 400 0 a-z\n j 400 0 a-z\n k 400 0 a-z\n l 400 0 a-z\n m 400 0 a-z",
+			want: "tier>0 a b c e f g h"},
 		{name: "two tiers at once", fragments: "a 10 0 a-z\n b 10 0 a-z\n c 10 0 a-z\n d 10 0 a-z\n e 300 0 a-z\n f 300 0 a-z\n g 300 0 a-z\n h 300 0 a-z",
 			want: "tier>0 a b c d; tier>0 e f g h"},
 		{name: "what is done is no tier", fragments: "a 500 0 a-z\n b 500 0 a-z\n c 500 0 a-z\n d 500 0 a-z"},

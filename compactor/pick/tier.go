@@ -34,13 +34,22 @@ func sizes(list []shardlog.Fragment) []int64 {
 	return out
 }
 
-// tier is how many of the smallest make a merge of similar size; 0: they wait. sizes ascend.
+// tier is how many of the smallest make a merge of similar size; 0: they wait. When more wait than
+// one job may read, what makes a whole target does not wait for its like: so much is
+// written anew once at most. sizes ascend.
 func (p Policy) tier(sizes []int64) int {
 	best := 0
 	var sum int64
+	crowded := len(sizes) >= p.MaxInputs
 	for i, n := range sizes {
 		sum += n
-		if i >= p.MaxInputs || !p.small(n) || i >= p.Fanin && sum > p.TargetBytes || sum > p.most() {
+		if i >= p.MaxInputs || !p.small(n) || sum > p.most() {
+			break
+		}
+		if crowded && i > 1 && sum >= p.TargetBytes {
+			return i + 1
+		}
+		if i >= p.Fanin && sum > p.TargetBytes {
 			break
 		}
 		if i+1 >= p.Fanin && sum >= p.Ratio*n {

@@ -56,7 +56,7 @@ func Builtin() Settings {
 	return Settings{
 		SortKey: []string{"service", "status", timestamp}, KeyColumns: 2,
 		BloomColumns: []string{"id", "trace_id", "span_id", "traceId", "spanId", "trace.id", "span.id", "request_id"},
-		TargetBytes:  128 << 20, // some seconds to merge, and few requests for a scan
+		TargetBytes:  256 << 20, // some seconds to merge, and few requests for a scan
 		MaxColumns:   1000,
 	}
 }

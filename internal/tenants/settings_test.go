@@ -35,7 +35,7 @@ func TestWhatHolds(t *testing.T) {
 	})
 	def := Settings{
 		Retention: 30 * day, LettersRetention: 30 * day, SortKey: []string{"host", "service", "status", "timestamp"}, KeyColumns: 2,
-		BloomColumns: Builtin().BloomColumns, TargetBytes: 128 << 20, MaxColumns: 50,
+		BloomColumns: Builtin().BloomColumns, TargetBytes: 256 << 20, MaxColumns: 50,
 	}
 	acme := def
 	acme.Retention, acme.LettersRetention, acme.SortKey, acme.KeyColumns, acme.BloomColumns = 7*day, 7*day, []string{"host", "timestamp"}, 1, []string{}
