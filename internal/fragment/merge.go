@@ -7,6 +7,7 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/togodb/togo/internal/event"
 	"github.com/togodb/togo/internal/fragment/parquetfile"
@@ -37,6 +38,9 @@ type MergeSpec struct {
 	MemoryBytes int64
 	// Floor: rows of events below it are left out. math.MinInt64 keeps all.
 	Floor event.Timestamp
+	// Parallel is how many reads may be under way at one time. Up to 1, all is done on the
+	// caller's goroutine, one after the other.
+	Parallel int
 }
 
 const (
@@ -89,8 +93,8 @@ func (e *InputError) Unwrap() error { return e.Err }
 //     of its values, each with its column, is made from the inputs' pages and from the
 //     outputs'; their sums, which no order changes, must be equal (ErrMergeDiffers).
 //
-// Every byte of the inputs is read once while the memory suffices; the sort columns are
-// read twice.
+// Small inputs are read whole, by one request. Of others every byte is read once while the
+// memory suffices, and the sort columns twice; neighbouring small columns share a request.
 //
 // A single input of another sort key is sorted anew, row group by row group, each to an
 // output of its own. Of several inputs all must have the spec's sort key.
@@ -99,6 +103,7 @@ func Merge(ctx context.Context, store RangeReader, inputs []MergeInput, spec Mer
 	if err != nil {
 		return nil, err
 	}
+	defer m.readers.Wait()
 	switch {
 	case m.sorted:
 		err = m.merge()
@@ -128,13 +133,13 @@ func newMerger(ctx context.Context, store RangeReader, inputs []MergeInput, spec
 	if m.spec.MemoryBytes <= 0 {
 		m.spec.MemoryBytes = DefaultMergeMemory
 	}
-	for i, in := range inputs {
-		opened, err := m.open(i, in)
-		if err != nil {
-			return nil, err
-		}
-		m.sorted = m.sorted && (spec.Kind == DeadLetters || slices.Equal(opened.info.SortKey, m.key))
-		m.inputs = append(m.inputs, opened)
+	m.tokens = make(chan struct{}, max(1, spec.Parallel))
+	m.count = len(inputs)
+	if err := m.openAll(inputs); err != nil {
+		return nil, err
+	}
+	for _, in := range m.inputs {
+		m.sorted = m.sorted && (spec.Kind == DeadLetters || slices.Equal(in.info.SortKey, m.key))
 	}
 	m.parts, m.sumsIn = make([]part, len(m.inputs)), make([][]uint64, len(m.inputs))
 	m.check.m = m
@@ -150,6 +155,9 @@ type merger struct {
 	key     []string // the full sort key
 	sorted  bool     // all inputs are, by it
 	inputs  []*mergeInput
+	count   int           // of inputs
+	tokens  chan struct{} // of reads at one time
+	readers sync.WaitGroup
 	columns []mergeColumn
 	byPath  [][]int             // by path of the sort key: its columns by field id
 	pages   []*parquetfile.Page // to be used again

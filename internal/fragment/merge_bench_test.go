@@ -3,7 +3,6 @@ package fragment
 import (
 	"context"
 	"io"
-	"math"
 	"testing"
 	"time"
 
@@ -63,7 +62,6 @@ func benchMerge(b *testing.B, files, each int, mixed bool) {
 	b.ReportMetric(float64(n)/used.Seconds(), "rows/cpu-s")
 	b.ReportMetric(float64(s.reads), "reads")
 	b.ReportMetric(float64(size)/float64(files*each), "file-bytes/event")
-	_ = math.Pi
 }
 
 func BenchmarkMerge(b *testing.B)      { benchMerge(b, 8, 125_000, false) }

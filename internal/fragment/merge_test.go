@@ -11,6 +11,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/togodb/togo/internal/event"
@@ -21,8 +22,11 @@ import (
 type mergeStore struct {
 	bodies map[string][]byte
 	inputs []MergeInput
+
+	mu     sync.Mutex
 	reads  int
 	bytes  int64
+	failAt int // the read that fails
 }
 
 func (s *mergeStore) GetRange(_ context.Context, key string, off, n int64) ([]byte, error) {
@@ -30,8 +34,13 @@ func (s *mergeStore) GetRange(_ context.Context, key string, off, n int64) ([]by
 	if !ok {
 		return nil, objstore.ErrNotFound
 	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	s.reads++
 	s.bytes += n
+	if s.reads == s.failAt {
+		return nil, errStore
+	}
 	size := int64(len(body))
 	return bytes.Clone(body[min(off, size):min(off+n, size)]), nil
 }
@@ -309,6 +318,8 @@ func TestMergeIsASortOfAllRows(t *testing.T) {
 				}
 				spec.MemoryBytes = 50_000 // nothing may be held, and row groups are small
 				checkMerge(t, s, spec)
+				spec.Parallel = 4
+				checkMerge(t, s, spec)
 				spec.Floor = 1_700_000_000_000_000_000 + event.Timestamp(c.rows/2)*1000
 				checkMerge(t, s, spec)
 				spec.Floor = math.MaxInt64
@@ -414,14 +425,29 @@ func TestMergeNamesTheInputThatCannotBeRead(t *testing.T) {
 	s, spec := mergeFiles(t, 2, mergeCase{files: 3, rows: 50})
 	fails := func(what string, is error, key string) {
 		t.Helper()
-		_, err := Merge(t.Context(), s, s.inputs, spec, new(outputs).create)
-		var of *InputError
-		if !errors.As(err, &of) || of.Key != key || !errors.Is(err, is) {
-			t.Errorf("%s: %v", what, err)
+		for _, spec.MemoryBytes = range []int64{0, 1} { // read whole, and by ranges
+			for _, spec.Parallel = range []int{0, 4} {
+				_, err := Merge(t.Context(), s, s.inputs, spec, new(outputs).create)
+				var of *InputError
+				if !errors.As(err, &of) || of.Key != key || !errors.Is(err, is) || is != ErrCorrupt && errors.Is(err, ErrCorrupt) {
+					t.Errorf("%s: %v", what, err)
+				}
+			}
 		}
 	}
 	s.inputs[1].Key = "missing"
 	fails("missing", objstore.ErrNotFound, "missing")
+	s.failAt = s.reads + 2
+	s.inputs[1].Key = "input-1"
+	for _, spec.MemoryBytes = range []int64{0, 1} {
+		_, err := Merge(t.Context(), s, s.inputs, spec, new(outputs).create)
+		var of *InputError
+		if !errors.As(err, &of) || !errors.Is(err, errStore) || errors.Is(err, ErrCorrupt) {
+			t.Errorf("the store fails: %v", err)
+		}
+		s.failAt = s.reads + 20
+	}
+	s.failAt = 0
 	s.inputs[1].Key = "input-1"
 	spec.Bucket++
 	fails("another bucket", ErrCorrupt, "input-0")

@@ -1,7 +1,6 @@
 package fragment
 
 import (
-	"errors"
 	"fmt"
 
 	"github.com/parquet-go/parquet-go/format"
@@ -21,7 +20,8 @@ type mergeInput struct {
 	// ofColumn has the same by column of the file.
 	ofColumn []*stream
 
-	ordered  int64 // rows that have their place in the outputs, or lie below the floor
+	body     []byte // the whole object if it is small
+	ordered  int64  // rows that have their place in the outputs, or lie below the floor
 	rowBytes float64
 }
 
@@ -38,17 +38,26 @@ type inputChunk struct {
 }
 
 func (m *merger) open(n int, in MergeInput) (*mergeInput, error) {
-	r, err := Open(m.ctx, m.store, in.Key, in.Bytes)
-	if err == nil {
-		var opened *mergeInput
-		if opened, err = m.digest(r, n, in); err == nil {
-			return opened, nil
+	var r *Reader
+	var err error
+	var body []byte
+	if in.Bytes > 0 && in.Bytes <= m.wholeBytes() {
+		if body, err = m.get(&mergeInput{key: in.Key, bytes: in.Bytes}, 0, in.Bytes); err != nil {
+			return nil, err
 		}
-		if !errors.Is(err, ErrCorrupt) {
-			err = fmt.Errorf("%w: %s: %w", ErrCorrupt, in.Key, err)
-		}
+		r, err = OpenBytes(in.Key, body)
+	} else {
+		r, err = Open(m.ctx, m.store, in.Key, in.Bytes)
 	}
-	return nil, &InputError{in.Key, err}
+	if err != nil {
+		return nil, &InputError{in.Key, err}
+	}
+	opened, err := m.digest(r, n, in)
+	if err != nil {
+		return nil, &InputError{in.Key, fmt.Errorf("%w: %s: %w", ErrCorrupt, in.Key, err)}
+	}
+	opened.body = body
+	return opened, nil
 }
 
 func (m *merger) digest(r *Reader, n int, in MergeInput) (*mergeInput, error) {

@@ -65,6 +65,12 @@ func (m *merger) newCursor(in *mergeInput) *keyCursor {
 		c.paths = append(c.paths, of)
 	}
 	c.times, c.nanos = again(m.columnOf(colTimestamp)), again(m.columnOf(colNanos))
+	n := int64(0)
+	_ = c.streams(func(*stream) error { n++; return nil })
+	_ = c.streams(func(s *stream) error {
+		s.allow = int64(keyShare*float64(m.spec.MemoryBytes)) / n / int64(len(m.inputs))
+		return nil
+	})
 	return c
 }
 

@@ -169,7 +169,11 @@ func (m *merger) copyRows(g *rowGroup) error {
 	w := m.file.w
 	w.StartRowGroup()
 	order := m.inFileOrder(g)
+	for column := range min(aheadColumns, len(m.columns)) {
+		m.readAhead(g, column)
+	}
 	for column := range m.columns {
+		m.readAhead(g, column+aheadColumns)
 		gathered, err := m.collects(g, column)
 		switch {
 		case err != nil:

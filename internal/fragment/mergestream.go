@@ -1,7 +1,6 @@
 package fragment
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -35,7 +34,8 @@ type stream struct {
 		first int64
 		rows  int64
 	}
-	taken int // rows of a page that was dropped that are taken; it begins at next
+	ahead *reading // under way, with bytes for this stream
+	taken int      // rows of a page that was dropped that are taken; it begins at next
 
 	hashed int64 // rows below have been added to the input's sums
 	fresh  bool  // the page at hand may have rows that were not
@@ -174,11 +174,15 @@ func (s *stream) settle() {
 	}
 	dictionary := int64(0)
 	if s.reader != nil {
+		s.reader.Dictionary().Trim()
 		dictionary = s.reader.Dictionary().Kept()
 	}
 	if s.page != nil && s.page.Left() < s.page.Rows {
 		row := s.row()
 		s.page, s.first = s.page.Rest(), row
+	}
+	if s.in.body != nil {
+		s.buf = nil
 	}
 	keep := s.next
 	if s.page != nil {
@@ -215,18 +219,18 @@ func (s *stream) pageBytes() ([]byte, error) {
 		if int64(len(have)) >= s.end-s.next || int64(n) > s.end-s.next {
 			return nil, fmt.Errorf("a page goes beyond its column: %d bytes at %d of %d", n, s.next, s.end)
 		}
-		want = max(want, int64(n), s.allow/2, minRange)
+		want = max(want, int64(n), s.window())
 		if err := s.fetch(min(want, s.end-s.next)); err != nil {
 			return nil, err
 		}
 	}
 }
 
+// window is how much is read at once.
+func (s *stream) window() int64 { return max(s.allow/2, minRange) }
+
 // minRange is the least that is read at once.
 const minRange = 4 << 10
-
-// maxGathered bounds what is read at once for several columns.
-const maxGathered = 1 << 20
 
 // held is what is in memory of the bytes from next on, to the chunk's end.
 func (s *stream) held() []byte {
@@ -239,58 +243,17 @@ func (s *stream) held() []byte {
 
 // fetch makes n bytes from next on be there.
 func (s *stream) fetch(n int64) error {
+	if s.ahead != nil { // it may hold them, or more of them
+		return s.m.arrive(s.ahead)
+	}
 	have := s.held()
 	from := s.next + int64(len(have))
-	data, err := s.m.read(s, from, s.next+n)
-	if err != nil {
-		return err
-	}
+	f := s.m.plan(s, s.group-1, from, s.next+n)
 	if len(have) > 0 {
-		data = append(append(make([]byte, 0, n), have...), data...)
+		f.before = have
 	}
-	s.buf, s.at = data, s.next
-	return nil
-}
-
-// read reads [from, to) for a stream, and on into the columns that lie behind it, as far as
-// they are small and their streams are about to begin the same row group.
-func (m *merger) read(s *stream, from, to int64) ([]byte, error) {
-	var more []*stream
-	end := to
-	if to == s.end {
-		for column := s.column + 1; column < len(s.in.columns); column++ {
-			t := s.in.ofColumn[column]
-			c := s.in.groups[s.group-1].chunks[column]
-			if t.group != s.group-1 || t.left > 0 || c.from != end || c.to-c.from > t.allow/2 || c.to-from > maxGathered {
-				break
-			}
-			more, end = append(more, t), c.to
-		}
-	}
-	data, err := m.get(s.in, from, end-from)
-	if err != nil {
-		return nil, err
-	}
-	for _, t := range more {
-		c := s.in.groups[s.group-1].chunks[t.column]
-		t.buf, t.at = bytes.Clone(data[c.from-from:c.to-from]), c.from
-	}
-	if len(more) > 0 {
-		data = bytes.Clone(data[:to-from])
-	}
-	return data, nil
-}
-
-// get reads a range of an input.
-func (m *merger) get(in *mergeInput, from, n int64) ([]byte, error) {
-	data, err := m.store.GetRange(m.ctx, in.key, from, n)
-	if err != nil {
-		return nil, &InputError{in.key, fmt.Errorf("read %d bytes at %d of %s: %w", n, from, in.key, err)}
-	}
-	if int64(len(data)) != n {
-		return nil, fmt.Errorf("%d bytes at %d asked for, %d got: the object is shorter than %d bytes", n, from, len(data), in.bytes)
-	}
-	return data, nil
+	s.m.start(f, false)
+	return s.m.arrive(f)
 }
 
 // freshPage and recycle keep pages' memory for the next ones.

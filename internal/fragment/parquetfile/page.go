@@ -23,6 +23,13 @@ func (d *Dictionary) Kept() int64 {
 	return int64(8*cap(d.nums) + cap(d.text) + 4*cap(d.ends) + 8*cap(d.hashes) + 4*cap(d.remap))
 }
 
+// Trim drops what is made anew when it is needed.
+func (d *Dictionary) Trim() {
+	if d != nil {
+		d.hashes, d.remap, d.owner = nil, nil, nil
+	}
+}
+
 func (d *Dictionary) len() int { return len(d.nums) + len(d.ends) }
 
 // Page is a decoded data page. Its rows are taken one run after the other.

@@ -1,0 +1,106 @@
+package fragment
+
+import (
+	"context"
+	"flag"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime"
+	"testing"
+)
+
+var largeMerge = flag.Int("merge-mib", 0, "MiB of input of the memory test's largest merge; 0: a small one")
+
+// diskStore reads inputs from disk, and now and then measures what is live in memory.
+type diskStore struct {
+	dir   string
+	reads int
+	every int
+	peak  uint64
+}
+
+func (s *diskStore) GetRange(_ context.Context, key string, off, n int64) ([]byte, error) {
+	if s.reads++; s.reads%s.every == 0 {
+		s.measure()
+	}
+	f, err := os.Open(filepath.Join(s.dir, key))
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	b := make([]byte, n)
+	_, err = f.ReadAt(b, off)
+	return b, err
+}
+
+func (s *diskStore) measure() {
+	var m runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&m)
+	s.peak = max(s.peak, m.HeapAlloc)
+}
+
+// peakOf merges the same files many times over and gives the live memory's peak beyond
+// what was live before.
+func peakOf(t testing.TB, files, times int, memory int64) (peak, size int64) {
+	one := trafficFiles(t, files, 40_000, true)
+	s := &diskStore{dir: t.TempDir(), every: 300}
+	var inputs []MergeInput
+	for i, in := range one.inputs {
+		if err := os.WriteFile(filepath.Join(s.dir, in.Key), one.bodies[in.Key], 0o644); err != nil {
+			t.Fatal(err)
+		}
+		one.inputs[i].Bytes = int64(len(one.bodies[in.Key]))
+	}
+	// A large input is a merge of a small one with itself.
+	for i, in := range one.inputs {
+		many := make([]MergeInput, times)
+		for n := range many {
+			many[n] = in
+		}
+		key := "large-" + in.Key
+		f, err := os.Create(filepath.Join(s.dir, key))
+		if err != nil {
+			t.Fatal(err)
+		}
+		spec := mergeSpec()
+		spec.TargetBytes = 1 << 40
+		m, err := Merge(context.Background(), s, many, spec, func(int) (io.Writer, error) { return f, nil })
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := f.Close(); err != nil {
+			t.Fatal(err)
+		}
+		inputs = append(inputs, MergeInput{key, m.Files[0].Bytes})
+		size += m.Files[0].Bytes
+		one.inputs[i] = MergeInput{}
+	}
+	one = nil
+	s.peak = 0
+	s.measure()
+	before := s.peak
+	spec := mergeSpec()
+	spec.MemoryBytes, spec.TargetBytes = memory, 256<<20
+	if _, err := Merge(context.Background(), s, inputs, spec, func(int) (io.Writer, error) { return io.Discard, nil }); err != nil {
+		t.Fatal(err)
+	}
+	return int64(s.peak - before), size
+}
+
+// The memory of a merge does not grow with its inputs. -merge-mib 5000 takes some minutes.
+func TestMergeMemoryIsFlat(t *testing.T) {
+	const memory = 24 << 20
+	small, n := peakOf(t, 8, 1, memory)
+	times := 6
+	if *largeMerge > 0 {
+		times = int(int64(*largeMerge) << 20 / n)
+	}
+	large, m := peakOf(t, 8, times, memory)
+	t.Logf("%.1f MiB live for %d MiB of input, %.1f MiB for %d MiB; MemoryBytes is %d MiB",
+		float64(small)/(1<<20), n>>20, float64(large)/(1<<20), m>>20, memory>>20)
+	if large > small*5/4+2<<20 || large > memory*3/2 {
+		t.Errorf("%d bytes live for %d of input, %d for %d", small, n, large, m)
+	}
+}
