@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/togodb/togo/compactor/garbage"
+	"github.com/togodb/togo/internal/chain"
 	"github.com/togodb/togo/internal/event"
 	"github.com/togodb/togo/internal/shardlog"
 )
@@ -56,6 +57,9 @@ func (c *Compactor) Collect(ctx context.Context) (garbage.Report, error) {
 // trim deletes old records, checkpoints and manifests of the shard's log.
 func (s *shard) trim(ctx context.Context) error {
 	t, err := s.records.PlanTrim(ctx, s.c.cfg.KeepRecords)
+	if errors.Is(err, chain.ErrTrimmed) {
+		return nil // another compactor was faster
+	}
 	if err != nil {
 		return err
 	}
@@ -70,6 +74,9 @@ func (c *Compactor) trimPlacements(ctx context.Context) error {
 		return nil
 	}
 	t, err := c.d.Placements.PlanTrim(ctx, c.cfg.KeepRecords)
+	if errors.Is(err, chain.ErrTrimmed) {
+		return nil
+	}
 	if err != nil {
 		return err
 	}
