@@ -30,7 +30,7 @@ type small struct {
 func newSmall(t *testing.T, args ...string) *small {
 	t.Helper()
 	kafka := addr(t)
-	w := newWorld(t, time.Minute, fmt.Sprintf(`
+	w := newWorld(t, 2*time.Minute, fmt.Sprintf(`
 kafka: {main: {brokers: [%q]}}
 writer: {flush_age: 300ms, small_tenant_age: 300ms}
 `, kafka))
