@@ -427,3 +427,40 @@ func (m *model) check(now int64) {
 		}
 	}
 }
+
+// BenchmarkExpire is a look at a shard with a hundred thousand fragments of a hundred tenants, of which
+// one keeps all: nothing is due, or half of it lies below the floors of others.
+func BenchmarkExpire(b *testing.B) {
+	s := shardlog.NewState(0)
+	log := shardlog.OpenWith(objstore.NewMemory(), 0, shardlog.Config{Logger: slog.New(slog.DiscardHandler), CheckpointRecords: 1 << 30})
+	if _, _, err := log.Claim(b.Context(), s, "bench", "1"); err != nil {
+		b.Fatal(err)
+	}
+	for hours := range int64(1000) {
+		a := &shardlog.Append{Epoch: s.Epoch(), Seq: s.Seq() + 1, LowWater: uint64(hours) * 100, Ledger: shardlog.Ledger{Events: 100, Stored: 100}}
+		for t := range int64(100) {
+			bucket := noon - (1000-hours)*hour
+			a.Fragments = append(a.Fragments, shardlog.Fragment{
+				Key: fmt.Sprintf("data/t%d/%d-%d.parquet", t, hours, t), Tenant: event.TenantID(fmt.Sprint("t", t)), Table: shardlog.TableEvents, Bucket: bucket,
+				Rows: 1, Bytes: 1, Sum: objstore.Sum(nil), Min: at(bucket), Max: at(bucket + 1), SeqMin: a.Seq, SeqMax: a.Seq,
+			})
+		}
+		a.IDs = &shardlog.IDSegment{Key: fmt.Sprintf("ids/%d", hours), Bytes: 20, Sum: objstore.Sum(nil), IDs: 100, Buckets: []shardlog.IDBucket{{Bucket: noon - (1000-hours)*hour, IDs: 100, Length: 20}}}
+		a.Progress = []shardlog.Progress{{Source: shardlog.Source{Cluster: "c", Topic: strings.Repeat("ab", 16)}, From: hours, Next: hours + 1, LeaderEpoch: -1, Records: 1}}
+		if _, _, err := log.Append(b.Context(), s, &shardlog.Record{Kind: shardlog.KindAppend, Append: a}); err != nil {
+			b.Fatal(err)
+		}
+	}
+	for name, k := range map[string]keeps{
+		"nothing is old": {"": {1000, 1000}, "t0": {0, 0}},
+		"half is old":    {"": {500, 500}, "t0": {0, 0}},
+	} {
+		b.Run(name, func(b *testing.B) {
+			for b.Loop() {
+				if x := Expire(s, rules(k), at(noon)); (x == nil) != (name == "nothing is old") {
+					b.Fatal(show(x))
+				}
+			}
+		})
+	}
+}

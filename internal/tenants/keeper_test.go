@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"reflect"
+	"regexp"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -314,6 +315,39 @@ func TestConfig(t *testing.T) {
 	for _, c := range []Config{{}, {Store: objstore.NewMemory()}, {Store: objstore.NewMemory(), DataBucket: time.Hour, Poll: -1}, {Store: objstore.NewMemory(), DataBucket: time.Hour, CheckpointEvery: -1}} {
 		if _, err := NewKeeper(c); err == nil {
 			t.Errorf("%+v is accepted", c)
+		}
+	}
+}
+
+// TestGolden: what is in stores today is read as it is meant, for ever.
+func TestGolden(t *testing.T) {
+	ctx := t.Context()
+	store := objstore.NewMemory()
+	k := testKeeper(t, store, "n", die)
+	for _, step := range []struct {
+		tenant event.TenantID
+		pairs  []string
+	}{
+		{"", []string{"retention=30d", "letters_retention=forever"}},
+		{"acme", []string{"retention=36h", "sort_key=host,service", "key_columns=1", "bloom_columns=", "target_bytes=64MiB", "max_columns=50"}},
+		{event.Unroutable, []string{"letters_retention=1w"}},
+	} {
+		if _, err := k.Propose(ctx, step.tenant, func(Values) (Values, error) { return with(t, step.pairs...), nil }); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for key, want := range map[string]string{
+		"tenants/log/00000000000000000001":        `{"format":1,"version":1,"nonce":"n1","time_ms":1800000000000,"tenant":"","values":{"retention":"30d","letters_retention":"forever"}}`,
+		"tenants/log/00000000000000000002":        `{"format":1,"version":2,"nonce":"n2","prev":{"nonce":"n1","sum":"SUM"},"time_ms":1800000000000,"tenant":"acme","values":{"retention":"36h","sort_key":["host","service"],"key_columns":1,"bloom_columns":[],"target_bytes":67108864,"max_columns":50}}`,
+		"tenants/log/00000000000000000003":        `{"format":1,"version":3,"nonce":"n3","prev":{"nonce":"n2","sum":"SUM"},"time_ms":1800000000000,"tenant":"_unroutable","values":{"letters_retention":"7d"}}`,
+		"tenants/checkpoint/00000000000000000003": `{"format":1,"version":3,"link":{"nonce":"n3","sum":"SUM"},"sum":"SUM","own":{"":{"retention":"30d","letters_retention":"forever"},"_unroutable":{"letters_retention":"7d"},"acme":{"retention":"36h","sort_key":["host","service"],"key_columns":1,"bloom_columns":[],"target_bytes":67108864,"max_columns":50}}}`,
+	} {
+		body, err := store.Get(ctx, key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := regexp.MustCompile(`"sum":"[0-9a-f]{32}"`).ReplaceAllString(string(body), `"sum":"SUM"`); got != want {
+			t.Errorf("%s:\n got %s\nwant %s", key, got, want)
 		}
 	}
 }
