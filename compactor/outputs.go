@@ -20,10 +20,16 @@ type outputs struct {
 	uploads []objstore.Upload
 }
 
-// create begins the n-th upload.
+// create begins the n-th upload. The one before it is whole by then, and waits for finish
+// without taking memory.
 func (o *outputs) create(n int) (io.Writer, error) {
 	if n != len(o.uploads) {
 		panic(fmt.Sprintf("compactor: output %d after %d", n, len(o.uploads)))
+	}
+	if n > 0 {
+		if err := o.uploads[n-1].Seal(o.ctx); err != nil {
+			return nil, fmt.Errorf("upload %s: %w", o.keys[n-1], err)
+		}
 	}
 	creator := o.creator
 	creator.Number = uint64(n)

@@ -16,6 +16,7 @@ type dirUpload struct {
 	dir  *Dir
 	key  string
 	tmp  tempFile
+	shut bool // nothing more is written
 	over bool
 }
 
@@ -35,7 +36,7 @@ func (d *Dir) CreateUpload(ctx context.Context, key string) (Upload, error) {
 }
 
 func (u *dirUpload) Write(piece []byte) (int, error) {
-	if u.over {
+	if u.over || u.shut {
 		return 0, fmt.Errorf("write %s: %w", u.key, ErrUploadOver)
 	}
 	if err := u.ctx.Err(); err != nil {
@@ -47,6 +48,14 @@ func (u *dirUpload) Write(piece []byte) (int, error) {
 		return n, fmt.Errorf("write %s: %w", u.key, err)
 	}
 	return n, nil
+}
+
+func (u *dirUpload) Seal(context.Context) error {
+	if u.over {
+		return fmt.Errorf("seal %s: %w", u.key, ErrUploadOver)
+	}
+	u.shut = true
+	return nil
 }
 
 func (u *dirUpload) Finish(ctx context.Context) error {

@@ -53,6 +53,16 @@ func (u *instrumentedUpload) Write(piece []byte) (int, error) {
 	return n, err
 }
 
+func (u *instrumentedUpload) Seal(ctx context.Context) error {
+	begin := time.Now()
+	err := u.inner.Seal(ctx)
+	u.spent += time.Since(begin)
+	if err != nil {
+		u.count(err)
+	}
+	return err
+}
+
 func (u *instrumentedUpload) Finish(ctx context.Context) error {
 	begin := time.Now()
 	err := u.inner.Finish(ctx)

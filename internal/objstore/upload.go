@@ -16,7 +16,11 @@ import (
 // starts none.
 //
 // Write takes the context of Create. Its pieces may have any size. After an error of
-// Write or Finish only Cancel is left to do.
+// Write, Seal or Finish only Cancel is left to do.
+//
+// Seal says that nothing more is written, and gives back the memory of what was (but for
+// small objects): for a caller that finishes many uploads together. It need not be called, and may be
+// again.
 //
 // Cancel removes what was sent, and is no error after Finish (so that it can be
 // deferred). After a Finish whose outcome is unknown the object may still be there.
@@ -24,6 +28,7 @@ import (
 // or, in a directory, by the next OpenDir.
 type Upload interface {
 	io.Writer
+	Seal(ctx context.Context) error
 	Finish(ctx context.Context) error
 	Cancel(ctx context.Context) error
 }
@@ -48,7 +53,7 @@ type Multipart interface {
 	AbandonUpload(ctx context.Context, upload PendingUpload) error
 }
 
-// ErrUploadOver: the upload was finished, cancelled or has failed.
+// ErrUploadOver: the upload was sealed (for a Write), finished or cancelled, or has failed.
 var ErrUploadOver = errors.New("upload is over")
 
 // Create begins an upload. A store that is no Multipart (memory, and wrappers that
@@ -85,11 +90,12 @@ type collected struct {
 	store Store
 	key   string
 	body  []byte
+	shut  bool // nothing more is written
 	over  bool
 }
 
 func (c *collected) Write(piece []byte) (int, error) {
-	if c.over {
+	if c.over || c.shut {
 		return 0, fmt.Errorf("write %s: %w", c.key, ErrUploadOver)
 	}
 	if err := c.ctx.Err(); err != nil {
@@ -97,6 +103,14 @@ func (c *collected) Write(piece []byte) (int, error) {
 	}
 	c.body = append(c.body, piece...)
 	return len(piece), nil
+}
+
+func (c *collected) Seal(context.Context) error {
+	if c.over {
+		return fmt.Errorf("seal %s: %w", c.key, ErrUploadOver)
+	}
+	c.shut = true
+	return nil
 }
 
 func (c *collected) Finish(ctx context.Context) error {

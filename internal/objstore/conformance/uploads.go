@@ -55,6 +55,7 @@ const largeUpload = 18<<20 + 77
 func checkUpload(t *testing.T, s objstore.Store) {
 	for i, c := range []struct{ bytes, piece int }{
 		{0, 1}, {1, 1}, {1000, 7}, {300_000, 4096}, {8 << 20, 1 << 20}, {8<<20 + 1, 1 << 20}, {16 << 20, 3 << 20}, {largeUpload, 99_991}, {largeUpload, largeUpload},
+		{8 << 20, 1 << 20}, {3 << 20, 1 << 20}, {16 << 20, 1 << 20},
 	} {
 		key, body := fmt.Sprintf("up/%d", i), bodyOf(c.bytes)
 		u := create(t, s, key)
@@ -62,6 +63,16 @@ func checkUpload(t *testing.T, s objstore.Store) {
 		_, err := s.Get(t.Context(), key)
 		wantError(t, "get before the finish", err, objstore.ErrNotFound)
 		wantKeys(t, s, key, "")
+		for range i % 3 { // nobody need seal, and anybody may again
+			if err := u.Seal(t.Context()); err != nil {
+				t.Fatalf("seal: %v", err)
+			}
+			if _, err := u.Write([]byte("x")); !errors.Is(err, objstore.ErrUploadOver) {
+				t.Fatalf("write after the seal: %v", err)
+			}
+			_, err := s.Get(t.Context(), key)
+			wantError(t, "get after the seal", err, objstore.ErrNotFound)
+		}
 		if err := u.Finish(t.Context()); err != nil {
 			t.Fatalf("finish %d bytes in pieces of %d: %v", c.bytes, c.piece, err)
 		}
@@ -75,6 +86,7 @@ func checkUpload(t *testing.T, s objstore.Store) {
 			t.Fatalf("write after the finish: %v", err)
 		}
 		wantError(t, "second finish", u.Finish(t.Context()), objstore.ErrUploadOver)
+		wantError(t, "seal after the finish", u.Seal(t.Context()), objstore.ErrUploadOver)
 	}
 	if keys, _ := pending(t, s, ""); len(keys) > 0 {
 		t.Fatalf("finished uploads are listed: %q", keys)
@@ -100,6 +112,11 @@ func checkUploadCancel(t *testing.T, s objstore.Store) {
 		for _, key := range []string{fmt.Sprintf("c/%d", i), "there"} {
 			u := create(t, s, key)
 			write(t, u, bodyOf(size), 1<<20)
+			if key == "there" {
+				if err := u.Seal(t.Context()); err != nil {
+					t.Fatalf("seal: %v", err)
+				}
+			}
 			for range 2 {
 				if err := u.Cancel(t.Context()); err != nil {
 					t.Fatalf("cancel: %v", err)

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"slices"
 	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -33,6 +34,9 @@ const (
 	evenParts     = 5000
 	doublingParts = 500
 	maxPartBytes  = 5 << 30
+	// smallBytes is what a sealed upload may keep in memory, so that an object of no more is one
+	// request still.
+	smallBytes = 1 << 20
 	// firstBuffer is what an upload begins with, so that small objects stay small.
 	firstBuffer = 64 << 10
 	// uploadMark is the metadata in which an upload writes its nonce, to know its object again.
@@ -59,6 +63,7 @@ type upload struct {
 	id     string // the store's name for the upload; "" until a part is due
 	mark   string // our nonce
 	parts  []types.CompletedPart
+	shut   bool // nothing more is written
 	over   bool
 }
 
@@ -72,7 +77,7 @@ func (s *Store) CreateUpload(ctx context.Context, key string) (objstore.Upload, 
 }
 
 func (u *upload) Write(piece []byte) (int, error) {
-	if u.over {
+	if u.over || u.shut {
 		return 0, u.errOver()
 	}
 	if err := u.ctx.Err(); err != nil {
@@ -165,18 +170,38 @@ func (u *upload) part(ctx context.Context) error {
 	return nil
 }
 
+// Seal sends what is left as the last part, unless it is a small object.
+func (u *upload) Seal(ctx context.Context) error {
+	if u.over {
+		return u.errOver()
+	}
+	u.shut = true
+	if len(u.buffer) == 0 || u.id == "" && len(u.buffer) <= smallBytes {
+		u.buffer = slices.Clone(u.buffer)
+		return nil
+	}
+	if err := u.part(ctx); err != nil {
+		u.over = true
+		return err
+	}
+	u.buffer = nil
+	return nil
+}
+
 func (u *upload) Finish(ctx context.Context) error {
 	if u.over {
 		return u.errOver()
 	}
 	u.over = true
-	body := u.buffer
 	if u.id == "" {
+		body := u.buffer
 		u.buffer = nil
 		return u.store.put(ctx, opUpload, u.key, body, nil)
 	}
-	if err := u.part(ctx); err != nil {
-		return err
+	if len(u.buffer) > 0 {
+		if err := u.part(ctx); err != nil {
+			return err
+		}
 	}
 	u.buffer = nil
 	return u.complete(ctx)

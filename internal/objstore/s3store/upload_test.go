@@ -165,6 +165,29 @@ func TestUploadSizes(t *testing.T) {
 	}
 }
 
+// TestSealGivesMemoryBack: a sealed upload holds at most a small object, and a small object is one put still.
+func TestSealGivesMemoryBack(t *testing.T) {
+	for n, want := range map[int]string{0: "", 100: "", smallBytes: "", smallBytes + 1: "part 1 of 1048577", partBytes: "part 1 of 8388608", partBytes + 1: "part 1 of 8388608 part 2 of 1"} {
+		p, s := newParts(t, nil)
+		up, err := s.CreateUpload(t.Context(), "k")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := up.Write(make([]byte, n)); err != nil {
+			t.Fatal(err)
+		}
+		if err := up.Seal(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if held := cap(up.(*upload).buffer); held > smallBytes || strings.Join(p.puts, " ") != want || len(p.objects) > 0 {
+			t.Errorf("%d bytes: %d are held after the seal, sent %q, %d objects", n, held, p.puts, len(p.objects))
+		}
+		if err := up.Finish(t.Context()); err != nil || len(p.objects[objectPath]) != n || (p.seen["put"] == 1) != (want == "") {
+			t.Errorf("%d bytes: %v, %d came, requests %v", n, err, len(p.objects[objectPath]), p.seen)
+		}
+	}
+}
+
 func TestPartSizesReachTheLargestObject(t *testing.T) {
 	total := int64(0)
 	for n := 1; n <= 10_000; n++ {
