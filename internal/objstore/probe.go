@@ -32,7 +32,7 @@ const (
 	probeCleanup = 10 * time.Second
 )
 
-// Probe checks at start that the store honours conditional writes, under fresh
+// Probe checks at start that the store honours conditional writes and lists what was written, under fresh
 // keys below probe/ that it removes. A *ProbeError says that it does not; any other error,
 // that it could not be asked. A store that passes may still be broken; one that
 // fails must not be used.
@@ -48,6 +48,9 @@ func Probe(ctx context.Context, s Store) (err error) {
 		}
 	}()
 	if err := probeCreate(ctx, s, keys[0]); err != nil {
+		return err
+	}
+	if err := probeListed(ctx, s, keys[0]); err != nil {
 		return err
 	}
 	for round := range probeRounds {
@@ -76,6 +79,20 @@ func probeCreate(ctx context.Context, s Store, key string) error {
 		return fmt.Errorf("probe %s: second create: %w", Name(s), err)
 	}
 	return probeBody(ctx, s, key, first, check)
+}
+
+// probeListed checks that a listing shows at once what was created: by one a process finds out whether
+// what it has read counts any more.
+func probeListed(ctx context.Context, s Store, key string) error {
+	for object, err := range s.List(ctx, key, "") {
+		if err != nil {
+			return fmt.Errorf("probe %s: list: %w", Name(s), err)
+		}
+		if object.Key == key {
+			return nil
+		}
+	}
+	return &ProbeError{Name(s), "a listing shows what was created before it", "the object was not listed"}
 }
 
 // retryConflict asks again a few times as long as the answer settles nothing.

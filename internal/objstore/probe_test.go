@@ -68,7 +68,8 @@ func TestFault_store_ignores_condition(t *testing.T) {
 		"replaces and says no":    {replacing{objstore.NewMemory()}, "a create of an object that exists fails"},
 		"never lets anybody win": {objstore.NewFault(objstore.NewMemory(), objstore.Rule{Op: objstore.OpPutIfAbsent, Key: "probe/*-race-*", Times: -1, Effect: objstore.FailBefore, Err: objstore.ErrConflict}),
 			"of many racing creates one wins"},
-		"forgets what it took": {objstore.NewFault(objstore.NewMemory(), objstore.Rule{Op: objstore.OpGet, Times: -1, Effect: objstore.FailBefore, Err: objstore.ErrNotFound}), "an object that was created is there"},
+		"lists what was there long ago": {objstore.NewFault(objstore.NewMemory(), objstore.Rule{Op: objstore.OpList, Times: -1, Effect: objstore.Truncate}), "a listing shows what was created before it"},
+		"forgets what it took":          {objstore.NewFault(objstore.NewMemory(), objstore.Rule{Op: objstore.OpGet, Times: -1, Effect: objstore.FailBefore, Err: objstore.ErrNotFound}), "an object that was created is there"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			err := objstore.Probe(t.Context(), c.store)

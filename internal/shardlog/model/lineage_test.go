@@ -11,9 +11,20 @@ var lineageBounds = []LineageBounds{
 	{Positions: 5, Checkpoints: 4, Flights: 2, Loads: 2, Trims: 1},
 }
 
+// deepLineageBounds take a quarter of a minute: TOGO_TEST_LONG=1.
+var deepLineageBounds = []LineageBounds{
+	{Positions: 5, Checkpoints: 4, Flights: 2, Loads: 2, Trims: 1, Unread: true},
+	{Positions: 5, Checkpoints: 4, Flights: 2, Loads: 1, Trims: 2},
+	{Positions: 6, Checkpoints: 5, Flights: 2, Loads: 1, Trims: 1},
+}
+
 func TestNoNewestCheckpointNamesADeletedManifest(t *testing.T) {
-	for _, b := range lineageBounds {
-		b.States = 1_500_000
+	bounds := lineageBounds
+	if long {
+		bounds = append(bounds, deepLineageBounds...)
+	}
+	for _, b := range bounds {
+		b.States = 8_000_000
 		r := SearchLineage(LineageRules{}, b)
 		t.Logf("%+v: %s", b, r)
 		if r.Breach != "" {

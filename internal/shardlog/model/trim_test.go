@@ -1,6 +1,7 @@
 package model
 
 import (
+	"os"
 	"strings"
 	"testing"
 )
@@ -13,9 +14,23 @@ var trimBounds = []TrimBounds{
 	{Processes: 3, Writers: 1, Positions: 4, Records: 2, Crashes: 0, Late: 0, Markers: 1, Uploads: 2},
 }
 
+// deepTrimBounds take minutes each: TOGO_TEST_LONG=1.
+var deepTrimBounds = []TrimBounds{
+	{Processes: 2, Writers: 1, Positions: 5, Records: 3, Crashes: 0, Late: 0, Markers: 1, Uploads: 3},
+	{Processes: 2, Writers: 1, Positions: 4, Records: 3, Crashes: 1, Late: 0, Markers: 1, Uploads: 3},
+	{Processes: 2, Writers: 1, Positions: 4, Records: 3, Crashes: 0, Late: 1, Markers: 1, Uploads: 3},
+	{Processes: 3, Writers: 1, Positions: 4, Records: 2, Crashes: 0, Late: 1, Markers: 1, Uploads: 2},
+}
+
+var long = os.Getenv("TOGO_TEST_LONG") != ""
+
 func TestTrimmingHolds(t *testing.T) {
-	for _, b := range trimBounds {
-		b.States = 1_000_000
+	bounds := trimBounds
+	if long {
+		bounds = append(bounds, deepTrimBounds...)
+	}
+	for _, b := range bounds {
+		b.States = 8_000_000
 		r := SearchTrim(TrimRules{}, b)
 		t.Logf("%+v: %s", b, r)
 		if r.Breach != "" {
