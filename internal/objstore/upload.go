@@ -12,10 +12,11 @@ import (
 // Upload is an object on its way to a key, given piece by piece: for objects that
 // are too large to be held whole. Nothing is under the key before Finish; from then
 // on the whole object is, or nothing, as with Put: Finish replaces what is there, and
-// an error of it is as ambiguous as one of Put. An Upload is for one goroutine, and
-// starts none.
+// an error of it is as ambiguous as one of Put. An Upload is for one goroutine; that of a
+// real store may send what it has while more is written.
 //
-// Write takes the context of Create. Its pieces may have any size. After an error of
+// Write takes the context of Create, and may tell of a piece before that could not be sent. Pieces
+// may have any size. After an error of
 // Write, Seal or Finish only Cancel is left to do.
 //
 // Seal says that nothing more is written, and gives back the memory of what was (but for

@@ -217,6 +217,9 @@ func checkPending(t *testing.T, s objstore.Store) {
 	write(t, beside, bodyOf(largeUpload), 1<<20)
 	u := create(t, s, key)
 	write(t, u, bodyOf(largeUpload), 1<<20)
+	if err := u.Seal(t.Context()); err != nil { // no part is under way
+		t.Fatalf("seal: %v", err)
+	}
 	wantKeys(t, s, "", "")
 	keys, uploads := pending(t, s, "data/t/1/")
 	if all, _ := pending(t, s, ""); len(all) != 2*len(keys) {

@@ -43,7 +43,7 @@ func sentinelOf(op objstore.Op, status int, code string) error {
 		return nil // not an absent object: nothing of the store is there
 	case isUnavailable(status, code):
 		return objstore.ErrUnavailable
-	case code == "NoSuchUpload":
+	case code == "NoSuchUpload", code == "InvalidPart": // ended by another; perhaps while a part was sent
 		return objstore.ErrUploadOver
 	case isFolderCode(code):
 		return objstore.ErrInvalidKey

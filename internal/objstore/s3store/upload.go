@@ -26,7 +26,7 @@ const (
 	opUploads       objstore.Op = "list uploads"
 	opAbandonUpload objstore.Op = "abandon upload"
 
-	// partBytes is above S3's least part (5 MiB), and what an upload holds in memory.
+	// partBytes is above S3's least part (5 MiB); an upload holds up to two parts in memory.
 	partBytes = 8 << 20
 	// S3 takes 10,000 parts of up to 5 GiB, and 5 TiB in all. The first 5,000 parts have
 	// one size (40 GiB; some stores want that of all parts but the last); then it
@@ -51,17 +51,22 @@ func partSize(n int) int {
 	return min(maxPartBytes, partBytes<<(1+(n-evenParts-1)/doublingParts))
 }
 
-// upload is an object on its way. Up to one part stays in the buffer until Finish,
-// and an object that fits into it is one PutObject. A failed part is sent again whole
-// by the SDK.
+// upload is an object on its way. While one part is sent, by a goroutine that the upload
+// waits for before it sends another, the next is filled. What fits into one part stays in
+// the buffer until Finish, and is one PutObject. A failed part is sent again whole by the
+// SDK.
 type upload struct {
 	ctx    context.Context // of CreateUpload, for Write
 	store  *Store
 	key    string
-	buffer []byte // what follows the parts that were sent
+	buffer []byte // what follows the parts that were sent or are under way
+	spare  []byte // for what comes next
 	sent   int64  // bytes in parts
 	id     string // the store's name for the upload; "" until a part is due
 	mark   string // our nonce
+	begun  int    // parts that were sent or are under way
+	flight *flight
+	stop   context.CancelFunc // of the flight
 	parts  []types.CompletedPart
 	shut   bool // nothing more is written
 	over   bool
@@ -85,7 +90,7 @@ func (u *upload) Write(piece []byte) (int, error) {
 	}
 	taken := 0
 	for taken < len(piece) {
-		size := partSize(len(u.parts) + 1)
+		size := partSize(u.begun + 1)
 		// A full buffer waits for the next byte: the last part may be a whole one.
 		if len(u.buffer) == size {
 			if err := u.part(u.ctx); err != nil {
@@ -137,36 +142,77 @@ func (u *upload) begin(ctx context.Context) error {
 	return nil
 }
 
-// part sends the buffer as the next part.
+// part has the buffer sent as the next part, when the one before has come through.
 func (u *upload) part(ctx context.Context) error {
+	if err := u.wait(); err != nil {
+		return err
+	}
 	if u.id == "" {
 		if err := u.begin(ctx); err != nil {
 			return err
 		}
 	}
-	number := aws.Int32(int32(len(u.parts) + 1))
-	input := &s3.UploadPartInput{
-		Bucket:        aws.String(u.store.config.Bucket),
-		Key:           aws.String(u.store.full(u.key)),
-		UploadId:      aws.String(u.id),
-		PartNumber:    number,
-		Body:          bytes.NewReader(u.buffer),
-		ContentLength: aws.Int64(int64(len(u.buffer))),
+	u.begun++
+	f := &flight{number: u.begun, body: u.buffer, done: make(chan struct{})}
+	u.flight, u.buffer, u.spare = f, u.spare, nil
+	ctx, u.stop = context.WithCancel(ctx)
+	go func() {
+		defer close(f.done)
+		f.err = u.store.sendPart(ctx, u.key, u.id, f)
+	}()
+	return nil
+}
+
+// wait returns when no part is under way.
+func (u *upload) wait() error {
+	f := u.flight
+	if f == nil {
+		return nil
 	}
-	if u.store.config.Checksum == ChecksumWhenSupported {
+	<-f.done
+	u.stop()
+	u.flight, u.stop = nil, nil
+	if f.err != nil {
+		return f.err
+	}
+	u.parts = append(u.parts, f.part)
+	u.sent += int64(len(f.body))
+	if !f.retried && !u.shut {
+		u.spare = f.body[:0]
+	}
+	return nil
+}
+
+// flight is a part under way. Whoever waits for done reads the rest.
+type flight struct {
+	number  int
+	body    []byte
+	done    chan struct{}
+	part    types.CompletedPart
+	retried bool // a try that was given up may still read the body
+	err     error
+}
+
+func (s *Store) sendPart(ctx context.Context, key, id string, f *flight) error {
+	number := aws.Int32(int32(f.number))
+	input := &s3.UploadPartInput{
+		Bucket:        aws.String(s.config.Bucket),
+		Key:           aws.String(s.full(key)),
+		UploadId:      aws.String(id),
+		PartNumber:    number,
+		Body:          bytes.NewReader(f.body),
+		ContentLength: aws.Int64(int64(len(f.body))),
+	}
+	if s.config.Checksum == ChecksumWhenSupported {
 		input.ChecksumAlgorithm = types.ChecksumAlgorithmCrc32
 	}
-	out, err := u.store.client.UploadPart(ctx, input)
+	out, err := s.client.UploadPart(ctx, input)
 	if err != nil {
-		return u.store.wrap(opUpload, u.key, err)
+		return s.wrap(opUpload, key, err)
 	}
-	u.parts = append(u.parts, types.CompletedPart{PartNumber: number, ETag: out.ETag, ChecksumCRC32: out.ChecksumCRC32})
-	u.sent += int64(len(u.buffer))
-	u.buffer = u.buffer[:0]
-	// A try that was given up may still read the buffer.
-	if tries, ok := retry.GetAttemptResults(out.ResultMetadata); ok && len(tries.Results) > 1 {
-		u.buffer = nil
-	}
+	f.part = types.CompletedPart{PartNumber: number, ETag: out.ETag, ChecksumCRC32: out.ChecksumCRC32}
+	tries, ok := retry.GetAttemptResults(out.ResultMetadata)
+	f.retried = ok && len(tries.Results) > 1
 	return nil
 }
 
@@ -176,16 +222,25 @@ func (u *upload) Seal(ctx context.Context) error {
 		return u.errOver()
 	}
 	u.shut = true
-	if len(u.buffer) == 0 || u.id == "" && len(u.buffer) <= smallBytes {
+	if u.id == "" && len(u.buffer) <= smallBytes {
 		u.buffer = slices.Clone(u.buffer)
 		return nil
 	}
-	if err := u.part(ctx); err != nil {
-		u.over = true
-		return err
+	err := u.last(ctx)
+	u.over = err != nil
+	return err
+}
+
+// last sends what is left, and waits until all parts have come through.
+func (u *upload) last(ctx context.Context) error {
+	if len(u.buffer) > 0 {
+		if err := u.part(ctx); err != nil {
+			return err
+		}
 	}
-	u.buffer = nil
-	return nil
+	err := u.wait()
+	u.buffer, u.spare = nil, nil
+	return err
 }
 
 func (u *upload) Finish(ctx context.Context) error {
@@ -198,12 +253,9 @@ func (u *upload) Finish(ctx context.Context) error {
 		u.buffer = nil
 		return u.store.put(ctx, opUpload, u.key, body, nil)
 	}
-	if len(u.buffer) > 0 {
-		if err := u.part(ctx); err != nil {
-			return err
-		}
+	if err := u.last(ctx); err != nil {
+		return err
 	}
-	u.buffer = nil
 	return u.complete(ctx)
 }
 
@@ -248,7 +300,11 @@ func (u *upload) isThere(ctx context.Context) (bool, error) {
 
 // Cancel ends the upload at the store, if it began there and did not finish.
 func (u *upload) Cancel(ctx context.Context) error {
-	u.over, u.buffer = true, nil
+	if u.flight != nil {
+		u.stop()
+		_ = u.wait() // that it was cut off is what was asked for
+	}
+	u.over, u.buffer, u.spare = true, nil, nil
 	if u.id == "" {
 		return nil
 	}

@@ -292,7 +292,9 @@ func TestUploadThatWasEndedByAnother(t *testing.T) {
 	if _, err := u.Write(make([]byte, partBytes+1)); err != nil {
 		t.Fatal(err)
 	}
+	p.mu.Lock()
 	clear(p.uploads)
+	p.mu.Unlock()
 	if err := u.Finish(t.Context()); !errors.Is(err, objstore.ErrUploadOver) {
 		t.Errorf("finish: %v", err)
 	}
