@@ -181,6 +181,9 @@ func TestFailureAtEveryOperationOfATrim(t *testing.T) {
 			all := []int{1, 6}
 			if !long {
 				all = all[k%2 : k%2+1]
+				if k%3 == 0 {
+					continue
+				}
 			}
 			for _, times := range all {
 				y := newTrimmedStory(t)
@@ -430,7 +433,7 @@ func TestTrimKeepsAMargin(t *testing.T) {
 // Checkpoints of several processes and of several loads of one land late, in any order, between trims that
 // pause: the newest is always whole. (historian looks after each checkpoint and each delete.)
 func TestNoCheckpointNamesADeletedManifest(t *testing.T) {
-	seeds := 150
+	seeds := 60
 	if long {
 		seeds = 5000
 	}

@@ -8,11 +8,11 @@ import (
 var lineageBounds = []LineageBounds{
 	{Positions: 5, Checkpoints: 4, Flights: 2, Loads: 1, Trims: 1},
 	{Positions: 5, Checkpoints: 4, Flights: 2, Loads: 1, Trims: 1, Unread: true},
-	{Positions: 5, Checkpoints: 4, Flights: 2, Loads: 2, Trims: 1},
 }
 
 // deepLineageBounds take a quarter of a minute: TOGO_TEST_LONG=1.
 var deepLineageBounds = []LineageBounds{
+	{Positions: 5, Checkpoints: 4, Flights: 2, Loads: 2, Trims: 1},
 	{Positions: 5, Checkpoints: 4, Flights: 2, Loads: 2, Trims: 1, Unread: true},
 	{Positions: 5, Checkpoints: 4, Flights: 2, Loads: 1, Trims: 2},
 	{Positions: 6, Checkpoints: 5, Flights: 2, Loads: 1, Trims: 1},

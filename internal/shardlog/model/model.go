@@ -25,6 +25,9 @@
 //  5. nothing that a record names is deleted, before or after the record lands.
 //
 // Bounds limit writers, positions, offsets, crashes and late writes.
+//
+// SearchTrim does the same for the deletion of old records and of garbage, and SearchLineage for
+// checkpoints that share manifests while trims delete them.
 package model
 
 import (
