@@ -274,6 +274,7 @@ type Tally struct{ Sent, Stored, Duplicates, Conflicts, Dead, Lost, Forgotten in
 
 // check compares, and verifies every promise on the store.
 func (w *world) check() {
+	w.checkLoads()
 	s, err := w.readStore()
 	if err != nil {
 		w.fail("read the store: %v", err)
