@@ -56,7 +56,7 @@ func sameState(a, b *shardlog.State, tenants []string) error {
 			out["intake"] = err
 		}
 		for _, src := range intake.Sources() {
-			out[fmt.Sprintf("intake %v", src)] = intake.Holes(src, 0, 1<<20)
+			out[fmt.Sprintf("intake %v", src)] = fmt.Sprint(intake.Count(src), intake.Holes(src, 0, 1<<10))
 		}
 		return out
 	}
