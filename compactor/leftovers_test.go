@@ -1,11 +1,14 @@
 package compactor
 
 import (
+	"context"
+	"errors"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/togodb/togo/internal/objstore"
+	"github.com/togodb/togo/internal/objstore/s3store"
 	"github.com/togodb/togo/internal/objstore/s3test"
 	"github.com/togodb/togo/internal/shardlog"
 )
@@ -157,4 +160,89 @@ func TestFault_orphans_multipart(t *testing.T) {
 		}
 	}
 	r.check()
+}
+
+// TestLargeOutputs: an output of several parts, over an S3 server, and a merge that dies in the middle of one.
+func TestLargeOutputs(t *testing.T) {
+	s3 := s3test.Start(t).Store(t)
+	r := newRigOver(t, s3)
+	r.noise = 700
+	for range 4 {
+		r.commit(begin, 9000, "acme")
+	}
+	c := r.compactorOver("a", s3)
+	r.settle(c)
+	s := r.load()
+	for f := range allFragments(s) {
+		if f.Bytes < 20<<20 {
+			t.Errorf("%s has %d bytes, no more than a few parts", f.Key, f.Bytes)
+		}
+		body, err := s3.Get(t.Context(), f.Key)
+		if err != nil || objstore.Sum(body) != f.Sum {
+			t.Errorf("%s: %v, or another sum than its record's", f.Key, err)
+		}
+	}
+	if fragments, segments := s.Counts(); fragments != 1 || segments != 1 {
+		t.Errorf("%d fragments, %d id segments", fragments, segments)
+	}
+	r.check()
+
+	for range 4 {
+		r.commit(begin, 9000, "acme")
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	dying := &dying{Store: s3, after: 12 << 20, die: cancel}
+	if _, err := r.compactorOver("dies", dying).Turn(ctx, 0); !errors.Is(err, context.Canceled) {
+		t.Fatalf("it did not die: %v", err)
+	}
+	left := 0
+	for range objstore.PendingUploads(t.Context(), s3, "") {
+		left++
+	}
+	if left != 1 {
+		t.Errorf("it left %d unfinished uploads", left)
+	}
+	r.check()
+	r.now += r.cfg.JobTimeout
+	r.settle(c)
+	r.now += r.cfg.JobTimeout
+	r.settle(c)
+	for range 2 {
+		if _, err := c.Collect(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		r.now += r.cfg.QueryGrace
+	}
+	for u, err := range objstore.PendingUploads(t.Context(), s3, "") {
+		t.Errorf("left: %+v, %v", u, err)
+	}
+	fragments, segments := r.load().Counts()
+	if n := len(r.objects()); n != fragments+segments {
+		t.Errorf("%d objects, %d are named", n, fragments+segments)
+	}
+	r.check()
+}
+
+// dying ends a context when so many bytes of an upload were written.
+type dying struct {
+	*s3store.Store
+	after int
+	die   func()
+}
+
+func (d *dying) CreateUpload(ctx context.Context, key string) (objstore.Upload, error) {
+	u, err := d.Store.CreateUpload(ctx, key)
+	return &dyingUpload{u, d}, err
+}
+
+type dyingUpload struct {
+	objstore.Upload
+	d *dying
+}
+
+func (u *dyingUpload) Write(b []byte) (int, error) {
+	if u.d.after -= len(b); u.d.after < 0 {
+		u.d.die()
+	}
+	return u.Upload.Write(b)
 }

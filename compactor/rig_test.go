@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
@@ -40,6 +41,7 @@ type rig struct {
 	upload uint64
 	sent   map[string]int // what was committed, by tenant, timestamp, id and payload
 
+	noise    int                           // bytes of each event that do not compress; 0: none
 	prepared map[*shardlog.Append][]string // what was uploaded and not yet committed, in the form of sent
 }
 
@@ -120,6 +122,9 @@ func (r *rig) prepare(bucket int64, n int, names ...event.TenantID) *shardlog.Ap
 			at := event.Timestamp((bucket + int64(i*7)%hour) * 1e9)
 			id := fmt.Sprintf("%d-%d", seq, i)
 			payload := fmt.Sprintf(`{"service":"s%d","status":%d,"n":%d}`, i%5, 200+i%3, i)
+			if r.noise > 0 {
+				payload = fmt.Sprintf(`{"noise":"%x","service":"s%d"}`, noise(r.noise, seq, i), i%5)
+			}
 			in.Rows = append(in.Rows, fragment.Row{Timestamp: at, ID: []byte(id), IngestedAt: at, Format: event.FormatJSON, Payload: []byte(payload)})
 			ids = append(ids, idseg.Entry{Tenant: tenant, Bucket: int64(at) / 1e9 / 600 * 600, ID: hasher.Identity(tenant, at, []byte(id))})
 			r.prepared[a] = append(r.prepared[a], fmt.Sprintf("%s %d %s %s", tenant, at, id, payload))
@@ -149,6 +154,13 @@ func (r *rig) prepare(bucket int64, n int, names ...event.TenantID) *shardlog.Ap
 	a.Progress = []shardlog.Progress{{Source: src, TopicName: "s", From: int64(seq) - 1, Next: int64(seq), LeaderEpoch: 1, Records: 1}}
 	a.Ledger = shardlog.Ledger{Events: int64(len(ids)), Stored: int64(len(ids))}
 	return a
+}
+
+func noise(n int, seq uint64, i int) []byte {
+	b := make([]byte, n)
+	r := rand.NewChaCha8([32]byte{byte(seq), byte(i), byte(i >> 8), byte(i >> 16)})
+	_, _ = r.Read(b) // never fails
+	return b
 }
 
 // append commits what was prepared: no other commit came in between.
