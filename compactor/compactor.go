@@ -52,6 +52,8 @@ type Compactor struct {
 	slots   chan struct{} // a token for each merge at a time
 	garbage *garbage.Collector
 
+	stopGrace time.Duration // set by Run, before it starts anything
+
 	mu     sync.Mutex // guards shards; never held over a call of the store
 	shards map[event.ShardID]*shard
 }
@@ -118,6 +120,7 @@ func (c *Compactor) of(id event.ShardID) *shard {
 // Run compacts until ctx ends. What is wrong with one shard or with the store is logged and
 // counted, and tried again; it ends no other work.
 func (c *Compactor) Run(ctx context.Context) error {
+	c.stopGrace = stopGrace
 	var wait sync.WaitGroup
 	defer wait.Wait()
 	if c.cfg.CollectEvery > 0 {
@@ -135,6 +138,9 @@ func (c *Compactor) Run(ctx context.Context) error {
 	}
 	return nil
 }
+
+// stopGrace is what Run takes, after its context ended, to give up the merges under way.
+const stopGrace = 5 * time.Second
 
 // newShardsEvery is how often Run looks for shards that were added.
 const newShardsEvery = 5 * time.Second

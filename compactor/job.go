@@ -76,6 +76,9 @@ func (s *shard) run(ctx context.Context, do *task) error {
 	if err == nil {
 		err = out.finish(ctx)
 	}
+	if err != nil && ctx.Err() != nil {
+		return s.giveUp(ctx, do, out)
+	}
 	if err != nil {
 		out.cancel(ctx)
 		return s.fail(ctx, do, err)
@@ -203,9 +206,6 @@ func (s *shard) mergeSegments(ctx context.Context, do *segmentTask, out *outputs
 // fail ends a task that could not be done: an input that cannot be read counts against it,
 // and is set aside in the end.
 func (s *shard) fail(ctx context.Context, do *task, err error) error {
-	if ctx.Err() != nil {
-		return ctx.Err() // the job stays open until somebody gives it up
-	}
 	result := "failed"
 	if key, bad := unreadable(err); bad {
 		result = "unreadable"
@@ -274,6 +274,18 @@ func (s *shard) setAside(ctx context.Context, do *task, key string, why error) e
 		delete(s.tries, key)
 		return err
 	})
+}
+
+// giveUp ends a task whose process is stopped, so that nobody has to wait until the job is taken for abandoned.
+// Where nothing waits for it, the job stays open until then.
+func (s *shard) giveUp(ctx context.Context, do *task, out *outputs) error {
+	if s.c.stopGrace == 0 {
+		return ctx.Err()
+	}
+	stop, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.c.stopGrace)
+	defer cancel()
+	out.cancel(stop)
+	return errors.Join(ctx.Err(), s.abort(stop, do, "stopped"))
 }
 
 // abort ends a job without a result.

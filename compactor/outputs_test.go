@@ -1,6 +1,7 @@
 package compactor
 
 import (
+	"context"
 	"errors"
 	"testing"
 
@@ -34,4 +35,27 @@ func TestOutputsAreSealed(t *testing.T) {
 	if err := o.finish(t.Context()); err != nil || len(r.objects()) != 3 {
 		t.Errorf("%v, %d objects", err, len(r.objects()))
 	}
+}
+
+// TestStopGivesUp: a compactor that is stopped in the middle of a merge leaves no open job and no upload.
+func TestStopGivesUp(t *testing.T) {
+	r := newRig(t)
+	for range 6 {
+		r.commit(begin, 5, "acme")
+	}
+	r.cfg.CollectEvery = 0
+	ctx, stop := context.WithCancel(t.Context())
+	began := false
+	r.store.Add(objstore.Rule{Op: objstore.OpPut, Effect: objstore.Pass, Before: func(objstore.Call) {
+		began = len(r.load().Jobs()) == 1
+		stop()
+	}})
+	if err := r.compactor("a").Run(ctx); err != nil || !began {
+		t.Fatalf("stopped in the middle of a merge %t, %v", began, err)
+	}
+	s := r.load()
+	if fragments, segments := s.Counts(); len(s.Jobs()) > 0 || fragments != 6 || segments != 6 {
+		t.Errorf("open jobs %+v, %d fragments, %d id segments", s.Jobs(), fragments, segments)
+	}
+	r.check()
 }
