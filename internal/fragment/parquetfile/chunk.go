@@ -9,6 +9,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/klauspost/compress/huff0"
 	"github.com/klauspost/compress/zstd"
 	"github.com/parquet-go/parquet-go/bloom"
 	"github.com/parquet-go/parquet-go/encoding/delta"
@@ -45,6 +46,8 @@ type scratch struct {
 	page     []byte // and their levels before them
 	part     []byte
 	zip      []byte
+	literals []byte // a page packed both ways
+	huffman  huff0.Scratch
 }
 
 // keepPage bounds the buffers of one page that are kept for the next file.
@@ -52,7 +55,7 @@ const keepPage = 4 << 20
 
 // trimmed drops the buffers that a huge value has grown.
 func (s *scratch) trimmed() *scratch {
-	for _, b := range []*[]byte{&s.body, &s.page, &s.part, &s.zip} {
+	for _, b := range []*[]byte{&s.body, &s.page, &s.part, &s.zip, &s.literals} {
 		if cap(*b) > keepPage {
 			*b = nil
 		}
@@ -90,6 +93,7 @@ type chunk struct {
 	index   *format.ColumnIndex
 	offsets *format.OffsetIndex
 	filter  []byte
+	packer  packer
 
 	least, largest []byte // of pages so far, as the index has them
 
@@ -351,7 +355,7 @@ func (k *chunk) emit(header *format.PageHeader, page []byte, encoding format.Enc
 	if len(page) > math.MaxInt32 {
 		return 0, fmt.Errorf("a page of %d bytes: Parquet's limit is 2 GiB", len(page))
 	}
-	w.zip = zipper().EncodeAll(page, w.zip[:0])
+	w.zip = k.packer.pack(w.zip[:0], page, w.scratch)
 	header.UncompressedPageSize = int32(len(page))
 	header.CompressedPageSize = int32(len(w.zip))
 	header.CRC = int32(crc32.ChecksumIEEE(w.zip))

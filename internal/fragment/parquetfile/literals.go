@@ -1,0 +1,97 @@
+package parquetfile
+
+import (
+	"encoding/binary"
+
+	"github.com/klauspost/compress/huff0"
+)
+
+// Values that do not repeat, as ids, have nothing to match: what zstd gains from them is
+// the coding of their bytes. A frame of literals alone says the same and costs a third,
+// to write and to read. It is a zstd frame as any other.
+//
+// A chunk's packer finds out by itself: now and then it packs a page both ways, and stays
+// with literals while they are as small.
+type packer struct {
+	pages    int
+	literals bool // are as small
+}
+
+const (
+	// packLeast is the size of a page below which packing costs nothing.
+	packLeast = 16 << 10
+	// packAgain is after how many pages a packer looks again.
+	packAgain = 8
+)
+
+// pack appends a page as a zstd frame.
+func (p *packer) pack(dst, page []byte, w *scratch) []byte {
+	if len(page) < packLeast {
+		return zipper().EncodeAll(page, dst)
+	}
+	p.pages++
+	if p.pages%packAgain != 1 {
+		if p.literals {
+			return appendLiterals(dst, page, &w.huffman)
+		}
+		return zipper().EncodeAll(page, dst)
+	}
+	at := len(dst)
+	dst = zipper().EncodeAll(page, dst)
+	w.literals = appendLiterals(w.literals[:0], page, &w.huffman)
+	size := len(dst) - at
+	if p.literals = len(w.literals) <= size+size/128; p.literals {
+		dst = append(dst[:at], w.literals...)
+	}
+	return dst
+}
+
+const (
+	zstdMagic = 0xFD2FB528
+	zstdBlock = 128 << 10 // the most that a block holds
+	// A single segment whose size is given in four bytes, without checksum or dictionary.
+	zstdDescriptor = 2<<6 | 1<<5
+
+	blockRaw        = 0
+	blockCompressed = 2
+	literalsHuffman = 2
+)
+
+// appendLiterals appends a frame whose blocks have literals and no sequences.
+func appendLiterals(dst, src []byte, s *huff0.Scratch) []byte {
+	dst = binary.LittleEndian.AppendUint32(dst, zstdMagic)
+	dst = append(dst, zstdDescriptor)
+	dst = binary.LittleEndian.AppendUint32(dst, uint32(len(src)))
+	for {
+		block := src[:min(len(src), zstdBlock)]
+		src = src[len(block):]
+		last := uint32(0)
+		if len(src) == 0 {
+			last = 1
+		}
+		dst = appendBlock(dst, block, last, s)
+		if last == 1 {
+			return dst
+		}
+	}
+}
+
+func appendBlock(dst, block []byte, last uint32, s *huff0.Scratch) []byte {
+	s.Reuse = huff0.ReusePolicyNone
+	packed, _, err := huff0.Compress4X(block, s)
+	const more = 5 + 1 // of the header, and of the number of sequences
+	if err != nil || len(packed)+more >= len(block) {
+		dst = appendBlockHeader(dst, last, blockRaw, len(block))
+		return append(dst, block...)
+	}
+	// Four streams; both sizes in 18 bits.
+	header := uint64(literalsHuffman) | 3<<2 | uint64(len(block))<<4 | uint64(len(packed))<<22
+	dst = appendBlockHeader(dst, last, blockCompressed, len(packed)+more)
+	dst = append(dst, byte(header), byte(header>>8), byte(header>>16), byte(header>>24), byte(header>>32))
+	return append(append(dst, packed...), 0)
+}
+
+func appendBlockHeader(dst []byte, last, kind uint32, size int) []byte {
+	h := last | kind<<1 | uint32(size)<<3
+	return append(dst, byte(h), byte(h>>8), byte(h>>16))
+}

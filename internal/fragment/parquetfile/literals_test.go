@@ -1,0 +1,68 @@
+package parquetfile
+
+import (
+	"bytes"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/klauspost/compress/huff0"
+	"github.com/klauspost/compress/zstd"
+)
+
+func TestLiteralsAreZstd(t *testing.T) {
+	decoder, err := zstd.NewReader(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer decoder.Close()
+	r := rand.New(rand.NewPCG(1, 2))
+	var s huff0.Scratch
+	for _, size := range []int{0, 1, 5, 1000, zstdBlock - 1, zstdBlock, zstdBlock + 1, 300_000, 1 << 20} {
+		for _, alphabet := range []int{1, 2, 16, 100, 256} {
+			src := make([]byte, size)
+			for i := range src {
+				src[i] = byte(r.IntN(alphabet))
+			}
+			frame := appendLiterals(nil, src, &s)
+			back, err := decoder.DecodeAll(frame, nil)
+			if err != nil || !bytes.Equal(back, src) {
+				t.Fatalf("%d bytes of %d kinds: %v", size, alphabet, err)
+			}
+			if alphabet == 16 && size > 100_000 && len(frame) > size*52/100 {
+				t.Errorf("%d bytes of %d kinds in %d", size, alphabet, len(frame))
+			}
+		}
+	}
+}
+
+func TestPagesArePackedSmall(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	ids, lines := make([][]byte, 30), make([][]byte, 30)
+	for i := range ids {
+		for range 6000 {
+			ids[i] = fmt.Appendf(ids[i], "%016x%016x", r.Uint64(), r.Uint64())
+			lines[i] = fmt.Appendf(lines[i], "request %d done in time for the user;", r.IntN(1000))
+		}
+	}
+	w := scratches.Get().(*scratch)
+	var id, line, changing packer
+	for i := range ids {
+		plain := len(zipper().EncodeAll(ids[i], nil))
+		if n := len(id.pack(nil, ids[i], w)); n > plain+plain/100 || !id.literals {
+			t.Errorf("ids: page %d has %d bytes, %d by zstd", i, n, plain)
+		}
+		plain = len(zipper().EncodeAll(lines[i], nil))
+		if n := len(line.pack(nil, lines[i], w)); n != plain {
+			t.Errorf("text: page %d has %d bytes, %d by zstd", i, n, plain)
+		}
+		page := ids[i]
+		if i >= 10 {
+			page = lines[i]
+		}
+		changing.pack(nil, page, w)
+	}
+	if changing.literals {
+		t.Error("text that follows ids is packed as ids are, to the end")
+	}
+}
