@@ -148,21 +148,23 @@ func newMerger(ctx context.Context, store RangeReader, inputs []MergeInput, spec
 
 // merger is a merge under way.
 type merger struct {
-	ctx     context.Context
-	store   RangeReader
-	spec    MergeSpec
-	create  func(n int) (io.Writer, error)
-	key     []string // the full sort key
-	sorted  bool     // all inputs are, by it
-	inputs  []*mergeInput
-	count   int           // of inputs
-	tokens  chan struct{} // of reads at one time
-	readers sync.WaitGroup
-	columns []mergeColumn
-	byPath  [][]int             // by path of the sort key: its columns by field id
-	pages   []*parquetfile.Page // to be used again
-	order32 []int32             // likewise
-	file    *mergeFile          // the output that is written
+	ctx       context.Context
+	store     RangeReader
+	spec      MergeSpec
+	create    func(n int) (io.Writer, error)
+	key       []string // the full sort key
+	sorted    bool     // all inputs are, by it
+	inputs    []*mergeInput
+	count     int           // of inputs
+	tokens    chan struct{} // of reads at one time
+	readers   sync.WaitGroup
+	columns   []mergeColumn
+	byPath    [][]int             // by path of the sort key: its columns by field id
+	pages     []*parquetfile.Page // to be used again
+	keptBytes int64               // of pages
+	order32   []int32             // likewise
+	runs      []run               // likewise
+	file      *mergeFile          // the output that is written
 	// runsOf and orderOf are nil but for tests that break the copying of a column.
 	runsOf  func(column int, runs []run) []run
 	orderOf func(column int, order []int32) []int32

@@ -110,7 +110,8 @@ func (m *merger) merge() error {
 
 // order finds the next row group's rows.
 func (m *merger) order(h *cursors) (*rowGroup, error) {
-	g := &rowGroup{min: math.MaxInt64, max: math.MinInt64}
+	g := &rowGroup{runs: m.runs[:0], min: math.MaxInt64, max: math.MinInt64}
+	defer func() { m.runs = g.runs }()
 	plan := m.planFile()
 	for len(*h) > 0 && g.rows < parquetfile.RowGroupRows && g.raw < float64(m.spec.MemoryBytes) {
 		c := (*h)[0]

@@ -178,8 +178,9 @@ func (s *stream) settle() {
 		dictionary = s.reader.Dictionary().Kept()
 	}
 	if s.page != nil && s.page.Left() < s.page.Rows {
-		row := s.row()
-		s.page, s.first = s.page.Rest(), row
+		whole, row := s.page, s.row()
+		s.page, s.first = whole.Rest(), row
+		s.m.recycle(whole)
 	}
 	if s.in.body != nil {
 		s.buf = nil
@@ -256,20 +257,20 @@ func (s *stream) fetch(n int64) error {
 	return s.m.arrive(f)
 }
 
-// freshPage and recycle keep pages' memory for the next ones.
+// freshPage and recycle keep pages' memory for the next ones, up to a share of the merge's.
 func (m *merger) freshPage() *parquetfile.Page {
 	if n := len(m.pages); n > 0 {
 		p := m.pages[n-1]
 		m.pages = m.pages[:n-1]
+		m.keptBytes -= int64(p.Kept())
 		return p
 	}
 	return &parquetfile.Page{}
 }
 
-const keptPages = 4
-
 func (m *merger) recycle(p *parquetfile.Page) {
-	if len(m.pages) < keptPages && p.Kept() <= 2*parquetfile.PageBytes {
-		m.pages = append(m.pages, p)
+	n := int64(p.Kept())
+	if n <= 3*parquetfile.PageBytes && m.keptBytes+n <= m.spec.MemoryBytes/16 {
+		m.pages, m.keptBytes = append(m.pages, p), m.keptBytes+n
 	}
 }
