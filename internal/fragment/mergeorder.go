@@ -31,7 +31,9 @@ type keyCursor struct {
 	sub      []int64
 	changed  []byte // 1: another value of the key's paths than the row before
 	prefix   []byte // the paths' values in the row at hand, as text that compares
-	lead     int    // of prefix: those of the spec's KeyColumns paths
+	version  int    // of the prefix
+	known    [8]knownPrefix
+	lead     int // of prefix: those of the spec's KeyColumns paths
 	last     []byte
 	lastTime int64      // of the row before the one at hand
 	below    [][2]int64 // rows of this row group that lie below the floor
@@ -193,6 +195,7 @@ func (c *keyCursor) fail(err error) error { return c.times.fail(err) }
 
 // newPrefix makes the prefix of the row at hand, which is not below the one before.
 func (c *keyCursor) newPrefix() error {
+	c.version++
 	c.last = append(c.last[:0], c.prefix...)
 	c.prefix = c.prefix[:0]
 	for i, of := range c.paths {
@@ -289,8 +292,8 @@ func numberOfBits(kind parquetfile.Kind, b uint64) int64 {
 
 // before orders cursors by their rows at hand.
 func (c *keyCursor) before(d *keyCursor) bool {
-	if n := bytes.Compare(c.prefix, d.prefix); n != 0 {
-		return n < 0
+	if !c.samePrefix(d) {
+		return bytes.Compare(c.prefix, d.prefix) < 0
 	}
 	if a, b := c.time[c.at], d.time[d.at]; a != b {
 		return a < b
@@ -298,11 +301,28 @@ func (c *keyCursor) before(d *keyCursor) bool {
 	return c.in.n < d.in.n
 }
 
+// samePrefix remembers the answer for the last cursor that was asked for: rows of one
+// prefix follow each other.
+func (c *keyCursor) samePrefix(d *keyCursor) bool {
+	known := &c.known[d.in.n%len(c.known)]
+	if known.of != d || known.mine != c.version || known.its != d.version {
+		*known = knownPrefix{d, c.version, d.version, bytes.Equal(c.prefix, d.prefix)}
+	}
+	return known.same
+}
+
+// knownPrefix is whether the prefix of another cursor is the same, by both versions.
+type knownPrefix struct {
+	of        *keyCursor
+	mine, its int
+	same      bool
+}
+
 // runTo is the end within the block of the rows at hand that come before the row of the
 // next cursor (nil: none is left), of those with the same prefix.
 func (c *keyCursor) runTo(d *keyCursor) int {
 	end := c.segment()
-	if d == nil || !bytes.Equal(c.prefix, d.prefix) {
+	if d == nil || !c.samePrefix(d) {
 		return end
 	}
 	limit := d.time[d.at]

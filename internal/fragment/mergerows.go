@@ -1,7 +1,6 @@
 package fragment
 
 import (
-	"container/heap"
 	"fmt"
 	"math"
 	"sort"
@@ -52,15 +51,24 @@ func partOf(in *mergeInput, from, to int64, below [][2]int64) part {
 // cursors is a heap, the least row first.
 type cursors []*keyCursor
 
-func (h cursors) Len() int           { return len(h) }
-func (h cursors) Less(i, j int) bool { return h[i].before(h[j]) }
-func (h cursors) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
-func (h *cursors) Push(c any)        { *h = append(*h, c.(*keyCursor)) }
-func (h *cursors) Pop() any {
-	old := *h
-	c := old[len(old)-1]
-	*h = old[:len(old)-1]
-	return c
+// sift puts the cursor at i in its place among those below it.
+func (h cursors) sift(i int) {
+	c := h[i]
+	for {
+		child := 2*i + 1
+		if child >= len(h) {
+			break
+		}
+		if child+1 < len(h) && h[child+1].before(h[child]) {
+			child++
+		}
+		if !h[child].before(c) {
+			break
+		}
+		h[i] = h[child]
+		i = child
+	}
+	h[i] = c
 }
 
 // second is the cursor with the least row but for the first.
@@ -88,7 +96,9 @@ func (m *merger) merge() error {
 			h = append(h, all[i])
 		}
 	}
-	heap.Init(&h)
+	for i := len(h)/2 - 1; i >= 0; i-- {
+		h.sift(i)
+	}
 	for len(h) > 0 {
 		g, err := m.order(&h)
 		if err != nil {
@@ -134,10 +144,12 @@ func (m *merger) order(h *cursors) (*rowGroup, error) {
 		if err != nil {
 			return nil, err
 		}
-		if some {
-			heap.Fix(h, 0)
-		} else {
-			heap.Pop(h)
+		if !some {
+			(*h)[0] = (*h)[len(*h)-1]
+			*h = (*h)[:len(*h)-1]
+		}
+		if len(*h) > 0 {
+			h.sift(0)
 		}
 	}
 	if len(*h) > 0 {

@@ -93,7 +93,6 @@ type chunk struct {
 	index   *format.ColumnIndex
 	offsets *format.OffsetIndex
 	filter  []byte
-	packer  packer
 
 	least, largest []byte // of pages so far, as the index has them
 
@@ -355,7 +354,7 @@ func (k *chunk) emit(header *format.PageHeader, page []byte, encoding format.Enc
 	if len(page) > math.MaxInt32 {
 		return 0, fmt.Errorf("a page of %d bytes: Parquet's limit is 2 GiB", len(page))
 	}
-	w.zip = k.packer.pack(w.zip[:0], page, w.scratch)
+	w.zip = w.packers[k.column].pack(w.zip[:0], page, w.scratch)
 	header.UncompressedPageSize = int32(len(page))
 	header.CompressedPageSize = int32(len(w.zip))
 	header.CRC = int32(crc32.ChecksumIEEE(w.zip))

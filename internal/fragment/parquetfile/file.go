@@ -101,6 +101,7 @@ type Writer struct {
 	columnI [][]format.ColumnIndex
 	offsetI [][]format.OffsetIndex
 	filters [][]byte // of the row group that is written
+	packers []packer // by column
 }
 
 // NewWriter begins a file. check, if there is one, is given each page as it goes into the
@@ -112,7 +113,7 @@ func NewWriter(to io.Writer, fields []Field, o Options, check func(column int, p
 }
 
 func newWriter(to io.Writer, fields []Field, o Options) *Writer {
-	return &Writer{to: to, fields: fields, options: o, scratch: scratches.Get().(*scratch)}
+	return &Writer{to: to, fields: fields, options: o, scratch: scratches.Get().(*scratch), packers: make([]packer, len(fields))}
 }
 
 func (w *Writer) offset() int64 { return w.flushed + int64(len(w.out)) }

@@ -10,7 +10,7 @@ import (
 // the coding of their bytes. A frame of literals alone says the same and costs a third,
 // to write and to read. It is a zstd frame as any other.
 //
-// A chunk's packer finds out by itself: now and then it packs a page both ways, and stays
+// A column's packer finds out by itself: now and then it packs a page both ways, and stays
 // with literals while they are as small.
 type packer struct {
 	pages    int
@@ -21,7 +21,7 @@ const (
 	// packLeast is the size of a page below which packing costs nothing.
 	packLeast = 16 << 10
 	// packAgain is after how many pages a packer looks again.
-	packAgain = 8
+	packAgain = 16
 )
 
 // pack appends a page as a zstd frame.
