@@ -35,7 +35,8 @@ func drawCompaction(r *rand.Rand) compactionPlan {
 	c.JobTimeout = delay(r, 30*time.Second, 5*time.Minute)
 	c.ExpireEvery = delay(r, 5*time.Second, 2*time.Minute)
 	c.QueryGrace = delay(r, time.Second, 3*time.Minute)
-	c.KeepRecords = r.IntN(20)
+	c.KeepRecords = r.IntN(2) * r.IntN(20)
+	c.ReadTries = 1 + r.IntN(3)
 	p := compactionPlan{processes: r.IntN(3), config: c, targetBytes: 4_000 + r.Int64N(60_000), collect: delay(r, 5*time.Second, 2*time.Minute)}
 	p.config.MaxJobBytes = p.targetBytes * (4 + r.Int64N(40))
 	return p
@@ -107,9 +108,10 @@ func (p *compactorProcess) collect() {
 	p.w.Note("%s collected %d of %d: %s", p.Name, report.Deleted, report.Objects, short(err))
 }
 
-// broken makes the run fail if an error says that the store is not as it was left.
+// broken makes the run fail if an error says that the store is not as it was left, or that the compactor
+// appends what nobody may.
 func (p *compactorProcess) broken(err error) {
-	for _, broken := range []error{shardlog.ErrCorrupt, shardlog.ErrNewerFormat, placements.ErrCorrupt, fragment.ErrCorrupt, fragment.ErrMergeDiffers, idseg.ErrCorrupt, idseg.ErrTwice} {
+	for _, broken := range []error{shardlog.ErrCorrupt, shardlog.ErrNewerFormat, shardlog.ErrRefused, placements.ErrCorrupt, fragment.ErrCorrupt, fragment.ErrMergeDiffers, idseg.ErrCorrupt, idseg.ErrTwice} {
 		if errors.Is(err, broken) {
 			p.w.fail("%s: %v", p.Name, err)
 		}

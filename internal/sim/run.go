@@ -110,6 +110,7 @@ func (w *world) quiet(last bool) {
 		w.until(w.Now() + time.Minute) // the store's first table is being made
 	}
 	w.operator.idle = true
+	w.operator.Thaw()
 	for _, p := range w.processes() {
 		p.Thaw()
 		p.Skew = 0

@@ -41,7 +41,23 @@ func (c *client) Put(ctx context.Context, key string, body []byte) error {
 
 func (c *client) PutIfAbsent(ctx context.Context, key string, body []byte) error {
 	body = slices.Clone(body)
+	c.pauseBefore(key)
 	return c.w.call(c.p, "store", "create "+key, true, refusedCreate, func() error { return c.w.landed(c.p, key, body, false) })
+}
+
+// pauseBefore freezes the process now and then just before it puts a record into a log: when it goes on, the
+// position may have been taken, and even be free again.
+func (c *client) pauseBefore(key string) {
+	if c.w.plan.faultRate == 0 || !strings.Contains(key, "/log/") {
+		return
+	}
+	s := c.w.faults.stream(c.p.Name + "/records")
+	s.n++
+	draw, d := s.r.IntN(40), delay(s.r, time.Second, 20*time.Minute)
+	if draw == 0 && s.strike("freeze", "%s before it creates %s, for %s", c.p.Name, key, d.Round(time.Millisecond)) {
+		c.p.Freeze(d)
+		c.w.Sleep(0)
+	}
 }
 
 func (c *client) Get(ctx context.Context, key string) (body []byte, err error) {
