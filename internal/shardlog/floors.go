@@ -125,6 +125,9 @@ func (s *State) checkErase(r *Record) (func(), error) {
 	if err := checkTenant(x.Tenant); err != nil {
 		return nil, err
 	}
+	if x.Floor == noFloor {
+		return nil, refuse("erase of %q below no time at all: late copies would come back", x.Tenant)
+	}
 	f := s.floors(x.Tenant)
 	if floor, _ := s.Floor(x.Tenant, TableEvents); x.Floor < floor {
 		return nil, refuse("the floor of %q falls from %s to %s", x.Tenant, floor, x.Floor)
