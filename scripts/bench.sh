@@ -25,6 +25,7 @@ measure router 0.5s '^Benchmark(Core|Place)$'
 measure writer/dedup 0.5s '^BenchmarkCheck'
 measure writer/shard 1s '^BenchmarkStep$'
 measure internal/fragment 1s '^BenchmarkEncode(10k|100)$'
+measure internal/fragment 2x '^BenchmarkMerge(Mixed)?$'
 measure internal/idseg 0.5s '^Benchmark(Encode|Merge)$'
 measure compactor/pick 1x '^BenchmarkLife$'
 measure bench/path 500x '^BenchmarkCores$'
@@ -36,4 +37,9 @@ measure bench/memory 1x '^BenchmarkWriter$'
 echo
 echo "$(go version | cut -d' ' -f3,4), $(getconf _NPROCESSORS_ONLN) processors:$(grep -m1 '^cpu:' "$raw" | cut -d: -f2), $(date -u +%F)"
 echo
+if command -v cc >/dev/null; then
+	echo "The same merges by DuckDB, on one thread and in the same process (rows of a million, for a second of CPU):"
+	(cd readback && CGO_ENABLED=1 go test -run '^$' -bench '^BenchmarkMerge$' -benchtime 2x .) | grep -E '^(Benchmark|FAIL)'
+	echo
+fi
 go run ./bench/cmd/table <"$raw"

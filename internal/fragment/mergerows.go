@@ -292,7 +292,13 @@ func (m *merger) copyRuns(g *rowGroup, column int) error {
 			}
 			continue
 		}
-		if err := s.copyTo(out, r); err != nil {
+		var err error
+		if s.page != nil && !s.fresh && int64(s.page.Left()) >= r.rows && s.row() == r.from {
+			err = out.Add(s.page, int(r.rows)) // as most runs are
+		} else {
+			err = s.copyTo(out, r)
+		}
+		if err != nil {
 			return err
 		}
 	}

@@ -3,6 +3,7 @@ package parquetfile
 import (
 	"bytes"
 	"encoding/binary"
+	"sort"
 
 	"github.com/parquet-go/parquet-go/bloom"
 	"github.com/parquet-go/parquet-go/format"
@@ -38,34 +39,73 @@ func (k *chunk) plain(b []byte) error {
 		}
 	}
 	k.rows++
-	k.values++
 	if !k.f.Required {
 		k.w.marks = append(k.w.marks, 1)
 	}
 	at := len(k.w.body) + 4
 	k.w.body = appendPlain(k.w.body, b)
+	k.took(at, len(k.w.body))
+	return nil
+}
+
+// took takes the value body[from:to] into what the page and the chunk say of their values.
+func (k *chunk) took(from, to int) {
+	k.values++
 	if k.f.Bloom {
-		k.w.hashes = append(k.w.hashes, bloom.XXH64{}.Sum64(b))
+		k.w.hashes = append(k.w.hashes, bloom.XXH64{}.Sum64(k.w.body[from:to]))
 	}
-	k.widen(at)
-	return nil
+	k.widen(from, to)
 }
 
-// plainRun adds values of another page.
+// plainRun adds values of another page, as many at once as the page at hand has room for.
 func (k *chunk) plainRun(v *Values, from, n int) error {
-	for i := from; i < from+n; i++ {
-		if err := k.plain(v.Text(i)); err != nil {
-			return err
+	w := k.w
+	for n > 0 {
+		start := v.start(from)
+		m := k.room(v, from, n, start)
+		if m == 0 {
+			if err := k.plainPage(); err != nil {
+				return err
+			}
+			continue
 		}
+		shift := len(w.body) - int(start)
+		w.body = append(w.body, v.text[start:v.ends[from+m-1]]...)
+		if !k.f.Required {
+			w.marks = append(w.marks, allOnes[:m]...)
+		}
+		k.rows += m
+		at := int(start)
+		for _, end := range v.ends[from : from+m] {
+			k.took(shift+at+4, shift+int(end))
+			at = int(end)
+		}
+		from, n = from+m, n-m
 	}
 	return nil
 }
 
-// widen takes the value body[from:] into the bounds of the page. Most values lie between
+// room is how many of the next n values fit into the page at hand; an empty one takes one
+// of any size.
+func (k *chunk) room(v *Values, from, n int, start uint32) int {
+	taken := k.rows - k.pageRow
+	n = min(n, PageRows-taken)
+	left := PageBytes - len(k.w.body)
+	if n == 0 || int(v.ends[from+n-1]-start) <= left {
+		return n
+	}
+	m := sort.Search(n, func(i int) bool { return int(v.ends[from+i]-start) > left })
+	if taken == 0 {
+		m = max(m, 1)
+	}
+	return m
+}
+
+// widen takes the value body[from:to] into the bounds of the page. Most values lie between
 // them by their first eight bytes.
-func (k *chunk) widen(from int) {
+func (k *chunk) widen(from, to int) {
 	body := k.w.body
-	b := body[from:]
+	b := body[from:to]
 	head := uint64(0)
 	if len(b) >= 8 {
 		head = binary.BigEndian.Uint64(b)
@@ -78,10 +118,10 @@ func (k *chunk) widen(from int) {
 		}
 	}
 	if k.values == 1 || bytes.Compare(b, body[k.low[0]:k.low[1]]) < 0 {
-		k.low, k.lowHead = [2]int{from, len(body)}, head
+		k.low, k.lowHead = [2]int{from, to}, head
 	}
 	if k.values == 1 || bytes.Compare(b, body[k.high[0]:k.high[1]]) > 0 {
-		k.high, k.highHead = [2]int{from, len(body)}, head
+		k.high, k.highHead = [2]int{from, to}, head
 	}
 }
 

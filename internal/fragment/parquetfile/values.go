@@ -22,6 +22,14 @@ func (v *Values) Text(k int) []byte {
 	return v.text[from:v.ends[k]]
 }
 
+// start is where the k-th byte array begins in text, with its length.
+func (v *Values) start(k int) uint32 {
+	if k == 0 {
+		return 0
+	}
+	return v.ends[k-1]
+}
+
 // Number is the k-th number, as Column.AppendInt and its like take it.
 func (v *Values) Number(k int) int64 { return v.nums[k] }
 
