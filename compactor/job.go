@@ -145,6 +145,17 @@ func (s *shard) merge(ctx context.Context, do *task, out *outputs) (*shardlog.Me
 	return end, s.mergeFragments(ctx, do.fragments, out, end)
 }
 
+// mergeReads hides the round trips of a merge's reads behind each other.
+const mergeReads = 8
+
+// reads is how many reads of a merge may be under way at one time.
+func (c *Compactor) reads() int {
+	if c.d.Parallel > 0 {
+		return c.d.Parallel
+	}
+	return mergeReads
+}
+
 func (s *shard) mergeFragments(ctx context.Context, do *fragmentTask, out *outputs, end *shardlog.MergeEnd) error {
 	first := &do.Inputs[0]
 	settings := do.settings
@@ -161,6 +172,7 @@ func (s *shard) mergeFragments(ctx context.Context, do *fragmentTask, out *outpu
 		Tenant: first.Tenant, Kind: kind, Bucket: first.Bucket,
 		SortKey: settings.SortKey, KeyColumns: settings.KeyColumns, BloomColumns: settings.BloomColumns,
 		TargetBytes: do.TargetBytes, MemoryBytes: s.c.cfg.MergeMemory, Floor: do.floor,
+		Parallel: s.c.reads(),
 	}, out.create)
 	if err != nil {
 		return err
