@@ -107,7 +107,9 @@ func TestFault_log_growth_with_compaction(t *testing.T) {
 
 // TestFault_orphans_multipart: uploads that nobody finishes are ended at an S3 server, those of dead claims and merges
 // alone.
-func TestFault_orphans_multipart(t *testing.T) {
+func TestFault_orphans_multipart(t *testing.T) { t.Run("s3", orphansMultipart) }
+
+func orphansMultipart(t *testing.T) {
 	s3 := s3test.Start(t).Store(t)
 	r := newRigOver(t, s3)
 	for range 4 {
