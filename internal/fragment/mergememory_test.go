@@ -3,11 +3,15 @@ package fragment
 import (
 	"context"
 	"flag"
+	"fmt"
 	"io"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"runtime"
 	"testing"
+
+	"github.com/togodb/togo/internal/event"
 )
 
 var largeMerge = flag.Int("merge-mib", 0, "MiB of input of the memory test's largest merge; 0: a small one")
@@ -42,32 +46,46 @@ func (s *diskStore) measure() {
 	s.peak = max(s.peak, m.HeapAlloc)
 }
 
-// peakOf merges the same files many times over and gives the live memory's peak beyond
+// bulkyFile encodes events of some 300 bytes that nothing compresses.
+func bulkyFile(t testing.TB, r *rand.Rand, registry *Registry, rows int) []byte {
+	payloads := make([]string, rows)
+	for i := range payloads {
+		var b []byte
+		for range 36 {
+			b = fmt.Appendf(b, "%016x", r.Uint64())
+		}
+		payloads[i] = fmt.Sprintf(`{"service":"s%d","status":%d,"n":%d,"blob":"%s"}`, r.IntN(8), r.IntN(5), r.Int64(), b)
+	}
+	in := jsonRows(payloads...)
+	for i := range in {
+		in[i].Timestamp += event.Timestamp(r.Int64N(1e9))
+	}
+	return encode(t, registry, in).Body
+}
+
+// peakOf merges files, each made of so many parts, and gives the live memory's peak beyond
 // what was live before.
 func peakOf(t testing.TB, files, times int, memory int64) (peak, size int64) {
-	one := trafficFiles(t, files, 20_000, true)
+	r, registry := rand.New(rand.NewPCG(1, 1)), newRegistry()
 	s := &diskStore{dir: t.TempDir(), every: 1 << 62}
 	var inputs []MergeInput
-	for i, in := range one.inputs {
-		if err := os.WriteFile(filepath.Join(s.dir, in.Key), one.bodies[in.Key], 0o644); err != nil {
-			t.Fatal(err)
+	for i := range files {
+		parts := make([]MergeInput, times)
+		for n := range parts {
+			body := bulkyFile(t, r, registry, 5000)
+			parts[n] = MergeInput{fmt.Sprint("part-", n), int64(len(body))}
+			if err := os.WriteFile(filepath.Join(s.dir, parts[n].Key), body, 0o644); err != nil {
+				t.Fatal(err)
+			}
 		}
-		one.inputs[i].Bytes = int64(len(one.bodies[in.Key]))
-	}
-	// A large input is a merge of a small one with itself.
-	for i, in := range one.inputs {
-		many := make([]MergeInput, times)
-		for n := range many {
-			many[n] = in
-		}
-		key := "large-" + in.Key
+		key := fmt.Sprint("large-", i)
 		f, err := os.Create(filepath.Join(s.dir, key))
 		if err != nil {
 			t.Fatal(err)
 		}
 		spec := mergeSpec()
 		spec.TargetBytes = 1 << 40
-		m, err := Merge(context.Background(), s, many, spec, func(int) (io.Writer, error) { return f, nil })
+		m, err := Merge(context.Background(), s, parts, spec, func(int) (io.Writer, error) { return f, nil })
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -76,9 +94,7 @@ func peakOf(t testing.TB, files, times int, memory int64) (peak, size int64) {
 		}
 		inputs = append(inputs, MergeInput{key, m.Files[0].Bytes})
 		size += m.Files[0].Bytes
-		one.inputs[i] = MergeInput{}
 	}
-	one = nil
 	s.every = size / 80
 	s.measure()
 	s.measure() // pools give their memory back at the second collection
@@ -96,10 +112,10 @@ func peakOf(t testing.TB, files, times int, memory int64) (peak, size int64) {
 // The memory of a merge does not grow with its inputs. -merge-mib 5000 takes some minutes.
 func TestMergeMemoryIsFlat(t *testing.T) {
 	const memory = 16 << 20
-	small, n := peakOf(t, 8, 1, memory)
-	times := 6
+	small, n := peakOf(t, 8, 2, memory)
+	times := 5
 	if *largeMerge > 0 {
-		times = int(int64(*largeMerge) << 20 / n)
+		times = max(2, 2*int(int64(*largeMerge)<<20/n))
 	}
 	large, m := peakOf(t, 8, times, memory)
 	t.Logf("%.1f MiB live for %d MiB of input, %.1f MiB for %d MiB; MemoryBytes is %d MiB",
