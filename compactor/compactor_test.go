@@ -307,3 +307,37 @@ func TestAcrossTheFloor(t *testing.T) {
 	})
 	r.check()
 }
+
+// TestInputSetAsideMeanwhile: an input that another compactor sets aside while a merge is under way makes the merge
+// too late, and counts against none of its inputs.
+func TestInputSetAsideMeanwhile(t *testing.T) {
+	r := newRig(t)
+	for range 6 {
+		r.commit(begin, 5, "acme")
+	}
+	c := r.compactor("a")
+	aside := 0
+	r.store.Decide = func(call objstore.Call) *objstore.Rule {
+		if aside > 0 || call.Op != objstore.OpPut || !strings.HasPrefix(call.Key, "data/") {
+			return nil
+		}
+		aside++
+		return &objstore.Rule{Effect: objstore.Pass, Before: func(objstore.Call) {
+			if _, err := r.log.Follow(t.Context(), r.state); err != nil {
+				t.Fatal(err)
+			}
+			key := r.state.Jobs()[0].Inputs[0]
+			x := &shardlog.Record{Kind: shardlog.KindQuarantine, Quarantine: &shardlog.Quarantine{Key: key, Reason: "bits"}}
+			if won, _, err := r.log.Append(t.Context(), r.state, x); !won || err != nil {
+				t.Fatalf("won %v, %v", won, err)
+			}
+		}}
+	}
+	r.settle(c)
+	if fragments, _ := r.load().Counts(); aside != 1 || fragments != 1 || len(r.load().Quarantined()) != 1 {
+		t.Errorf("%d set aside, %d fragments", aside, fragments)
+	}
+	if tries := c.of(0).tries; len(tries) > 0 {
+		t.Errorf("tries of sound inputs: %v", tries)
+	}
+}

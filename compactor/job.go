@@ -129,7 +129,7 @@ func (s *shard) isOpen(do *task) bool {
 		return false
 	}
 	for _, key := range do.inputs {
-		if !s.state.Names(key) {
+		if !s.state.Live(key) {
 			return false
 		}
 	}

@@ -181,6 +181,9 @@ func (s *State) Fragment(key string) (Fragment, bool) {
 	return Fragment{}, false
 }
 
+// Live says whether the object is a live fragment or id segment.
+func (s *State) Live(key string) bool { return s.live[key] != nil }
+
 // Names says whether the state names the object: as live, or as set aside.
 func (s *State) Names(key string) bool { return s.live[key] != nil || s.isQuarantined(key) }
 
