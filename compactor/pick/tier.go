@@ -59,18 +59,22 @@ func (p Policy) tier(sizes []int64) int {
 	return best
 }
 
-// rest is how many of the smallest make one in a last merge, less than 2 if none do. One that is more than
-// Ratio times all smaller ones together stays as it is, so that rows which come late a few at a time
-// are not written anew more than about Ratio times; sizes ascend.
+// rest is how many of the smallest make one in a last merge, less than 2 if none do. Its largest is no more than
+// Ratio times all smaller ones together, so that rows which come late a few at a time are not
+// written anew more than about Ratio times; sizes ascend.
 func (p Policy) rest(sizes []int64) int {
+	best := 0
 	var sum int64
 	for i, n := range sizes {
-		if i >= p.MaxInputs || !p.small(n) || sum+n > p.most() || i > 0 && n > p.Ratio*sum {
-			return i
+		if i >= p.MaxInputs || !p.small(n) || sum+n > p.most() {
+			break
+		}
+		if i > 0 && n <= p.Ratio*sum {
+			best = i + 1
 		}
 		sum += n
 	}
-	return len(sizes)
+	return best
 }
 
 // most is how large one output of about the target size may be.
