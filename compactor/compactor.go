@@ -145,6 +145,10 @@ const stopGrace = 5 * time.Second
 // newShardsEvery is how often Run looks for shards that were added.
 const newShardsEvery = 5 * time.Second
 
+// corruptPause is how long a shard is left alone whose log does not read as it was written. What came over the wire may
+// have been damaged, and not the log, and to read it again does no harm.
+const corruptPause = 10 * time.Minute
+
 // runShard takes one step after the other.
 func (c *Compactor) runShard(ctx context.Context, s *shard) {
 	failures := 0
@@ -153,8 +157,8 @@ func (c *Compactor) runShard(ctx context.Context, s *shard) {
 		switch {
 		case ctx.Err() != nil:
 		case errors.Is(err, shardlog.ErrCorrupt) || errors.Is(err, shardlog.ErrNewerFormat):
-			s.log.Error("the shard is left alone until the process starts again", "error", err)
-			<-ctx.Done()
+			s.log.Error("the log of the shard cannot be read; it is left alone for a while", "for", corruptPause, "error", err)
+			pause(ctx, corruptPause)
 		case err != nil:
 			failures++
 			s.log.Warn("compaction failed, trying again", "attempt", failures, "error", err)

@@ -337,7 +337,7 @@ func TestInputSetAsideMeanwhile(t *testing.T) {
 	if fragments, _ := r.load().Counts(); aside != 1 || fragments != 1 || len(r.load().Quarantined()) != 1 {
 		t.Errorf("%d set aside, %d fragments", aside, fragments)
 	}
-	if tries := c.of(0).tries; len(tries) > 0 {
-		t.Errorf("tries of sound inputs: %v", tries)
+	if held := c.of(0).held; len(held) > 0 {
+		t.Errorf("sound inputs are held: %v", held)
 	}
 }

@@ -25,7 +25,7 @@ type Config struct {
 	SegmentBytes     int64           `yaml:"segment_bytes" doc:"About how large a merged id segment becomes."`
 	Poll             time.Duration   `yaml:"poll" doc:"How often the log of a shard is looked at that had nothing to do."`
 	JobTimeout       time.Duration   `yaml:"job_timeout" doc:"A merge of another process that has been open for so long is given up for it."`
-	ReadTries        int             `yaml:"read_tries" doc:"After so many tries a fragment that cannot be read is set aside (quarantine); nothing is deleted."`
+	ReadTries        int             `yaml:"read_tries" doc:"After so many tries, ten minutes and more apart, a fragment that cannot be read is set aside (quarantine); nothing is deleted."`
 	ExpireEvery      time.Duration   `yaml:"expire_every" doc:"How often the retention of the tenants is looked at."`
 	QueryGrace       time.Duration   `yaml:"query_grace" doc:"How long an object that nothing names any more stays for queries that were planned before. Longer than any query may last."`
 	CollectEvery     time.Duration   `yaml:"collect_every" doc:"How often the store is listed for garbage, and old records of the logs are deleted. 0: never; 'togo gc' does it too."`

@@ -27,8 +27,8 @@
 //
 // # What cannot be read
 //
-// An input that is damaged or missing aborts its job. After some tries it is set aside by a
-// quarantine record, so that the rest goes on: it stays in the store, and the log says which
+// An input that is damaged or missing aborts its job. After some tries, each long after the one before, it is
+// set aside by a quarantine record, so that the rest goes on: it stays in the store, and the log says which
 // it is. An id segment is never set aside, as without it copies would be stored again; it
-// is left out of merges.
+// is left out of merges, but for a try at growing pauses.
 package compactor

@@ -85,11 +85,13 @@ func (s *shard) run(ctx context.Context, do *task) error {
 	}
 	done, refused, err := s.end(ctx, do, end)
 	switch {
+	case err != nil && ctx.Err() != nil:
+		return s.giveUp(ctx, do, out)
 	case err != nil:
 		return fmt.Errorf("end merge %s: %w", do.job, err)
 	case refused != nil:
 		for _, key := range do.inputs {
-			s.tries[key]++
+			s.hold(key, false)
 		}
 		return errors.Join(fmt.Errorf("merge %s of shard %s: %w", do.job, s.id, refused), s.abort(ctx, do, "refused"))
 	case !done:
@@ -221,17 +223,21 @@ func (s *shard) fail(ctx context.Context, do *task, err error) error {
 	result := "failed"
 	if key, bad := unreadable(err); bad {
 		result = "unreadable"
-		s.tries[key]++
-		s.log.Error("an input of a merge cannot be read", "key", key, "tries", s.tries[key], "error", err)
+		h := s.hold(key, true)
+		s.log.Error("an input of a merge cannot be read", "key", key, "tries", h.bad, "error", err)
 		if aside := s.setAside(ctx, do, key, err); aside != nil {
 			return errors.Join(err, aside)
 		}
 	} else if alarm := alarmOf(err); alarm != "" {
 		result = alarm
 		s.log.Error("a merge was refused; its inputs stay as they are, and are not merged again by this process; run togo verify", "why", alarm, "job", do.job, "inputs", do.inputs, "error", err)
-		for _, key := range do.inputs {
-			s.tries[key] = s.c.cfg.ReadTries
-		}
+		s.holdForEver(do.inputs...)
+	} else if key != "" && errors.Is(err, fragment.ErrUnsorted) {
+		result = "unsorted"
+		s.log.Error("the rows of a fragment are not in the order of its sort key; it is as good to read as any, and is not merged by this process", "key", key, "job", do.job, "error", err)
+		s.holdForEver(key)
+	} else if key != "" {
+		s.hold(key, false)
 	}
 	if aborted := s.abort(ctx, do, result); aborted != nil {
 		return errors.Join(err, aborted)
@@ -252,7 +258,7 @@ func alarmOf(err error) string {
 }
 
 // unreadable says which input a merge could not read, if that is what was wrong: the store's
-// other errors pass.
+// other errors pass. What is not in order can be read.
 func unreadable(err error) (key string, bad bool) {
 	var f *fragment.InputError
 	var i *idseg.InputError
@@ -269,7 +275,7 @@ func unreadable(err error) (key string, bad bool) {
 
 // setAside puts a fragment into quarantine that could not be read often enough.
 func (s *shard) setAside(ctx context.Context, do *task, key string, why error) error {
-	if do.segments != nil || s.tries[key] < s.c.cfg.ReadTries {
+	if do.segments != nil || s.held[key].bad < s.c.cfg.ReadTries {
 		return nil
 	}
 	return s.withState(ctx, func() error {
@@ -283,7 +289,7 @@ func (s *shard) setAside(ctx context.Context, do *task, key string, why error) e
 			s.c.metrics.quarantined.Inc()
 			s.log.Error("fragment set aside: queries no longer see it; it stays in the store", "key", key, "reason", why)
 		}
-		delete(s.tries, key)
+		delete(s.held, key)
 		return err
 	})
 }

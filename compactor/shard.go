@@ -26,7 +26,7 @@ type shard struct {
 	state   *shardlog.State // nil: to be loaded
 	watch   *watch
 	jobs    map[string]time.Duration // open merges, by nonce: when they were first seen
-	tries   map[string]int           // of objects that could not be read, by key
+	held    map[string]*held         // objects that merges had trouble with, by key
 	expired time.Duration            // when the retention is looked at next
 
 	mu   sync.Mutex // guards snap
@@ -39,7 +39,7 @@ func newShard(c *Compactor, id event.ShardID) *shard {
 		records: shardlog.OpenWith(c.d.Store, id, shardlog.Config{
 			Now: c.d.Now, NewNonce: c.d.NewNonce, Logger: c.log, Metrics: c.d.LogMetrics, Backoff: c.d.Backoff, Parallel: c.d.Parallel,
 		}),
-		turnOf: make(chan struct{}, 1), tries: map[string]int{}, snap: Status{Shard: id},
+		turnOf: make(chan struct{}, 1), held: map[string]*held{}, snap: Status{Shard: id},
 	}
 }
 
@@ -118,7 +118,9 @@ func (s *shard) follow(ctx context.Context) error {
 func (s *shard) loaded(state *shardlog.State) {
 	s.state = state
 	s.watch = newWatch(state, s.c.d.Clock())
-	s.jobs = map[string]time.Duration{}
+	if s.jobs == nil { // what was seen of them holds, however often the state is loaded
+		s.jobs = map[string]time.Duration{}
+	}
 }
 
 // isWorld says that an error leaves the state as good as it was.

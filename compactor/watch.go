@@ -158,18 +158,14 @@ func (s *shard) choose() *task {
 			busy[key] = true
 		}
 	}
-	for key, n := range s.tries {
-		if n >= s.c.cfg.ReadTries {
-			busy[key] = true
-		}
-	}
+	waiting := s.addHeld(busy)
 	// Identities first, every other time: they are asked for with each event.
 	if w.turn%2 == 0 {
 		if do := s.chooseSegments(busy); do != nil {
 			return do
 		}
 	}
-	if do := s.chooseFragments(busy); do != nil {
+	if do := s.chooseFragments(busy, waiting); do != nil {
 		return do
 	}
 	if w.turn%2 == 1 {
@@ -178,11 +174,13 @@ func (s *shard) choose() *task {
 	return nil
 }
 
-func (s *shard) chooseFragments(busy map[string]bool) *task {
+func (s *shard) chooseFragments(busy map[string]bool, waiting map[slot]bool) *task {
 	w := s.watch
 	var jobs []pick.Job
 	for _, k := range s.due(busy) {
-		jobs = append(jobs, w.slots[k].jobs...)
+		if !waiting[k] {
+			jobs = append(jobs, w.slots[k].jobs...)
+		}
 	}
 	if jobs = pick.Order(jobs, w.turn/2); len(jobs) == 0 {
 		return nil

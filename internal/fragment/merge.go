@@ -71,7 +71,7 @@ type Merged struct {
 var ErrMergeDiffers = errors.New("fragment: a merge's outputs differ from its inputs")
 
 // InputError says which input could not be read, and why: ErrCorrupt, ErrNewerFormat or
-// the store's error.
+// the store's error; or that it is not sorted (ErrUnsorted).
 type InputError struct {
 	Key string
 	Err error

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"sort"
 
 	"github.com/togodb/togo/internal/event"
@@ -189,9 +190,12 @@ func (c *keyCursor) segment() int {
 	return c.n
 }
 
-var errUnsorted = errors.New("rows are not in the order of the file's sort key")
+// ErrUnsorted: the rows of an input are not in the order of its sort key. They can be read.
+var ErrUnsorted = errors.New("fragment: rows are not in the order of the file's sort key")
 
-func (c *keyCursor) fail(err error) error { return c.times.fail(err) }
+func (c *keyCursor) unsorted() error {
+	return &InputError{c.in.key, fmt.Errorf("%w: %s", ErrUnsorted, c.in.key)}
+}
 
 // newPrefix makes the prefix of the row at hand, which is not below the one before.
 func (c *keyCursor) newPrefix() error {
@@ -211,7 +215,7 @@ func (c *keyCursor) newPrefix() error {
 		return nil
 	}
 	if n := bytes.Compare(c.last, c.prefix); n > 0 || n == 0 && c.lastTime > c.time[c.at] {
-		return c.fail(errUnsorted)
+		return c.unsorted()
 	}
 	return nil
 }
@@ -340,11 +344,11 @@ func (c *keyCursor) runTo(d *keyCursor) int {
 func (c *keyCursor) ascend(n int) error {
 	for i := c.at + 1; i < c.at+n; i++ {
 		if c.time[i] < c.time[i-1] {
-			return c.fail(errUnsorted)
+			return c.unsorted()
 		}
 	}
 	if at := c.at + n; at < c.n && c.changed[at] == 0 && c.time[at] < c.time[at-1] {
-		return c.fail(errUnsorted)
+		return c.unsorted()
 	}
 	return nil
 }
