@@ -167,6 +167,9 @@ func (e *Eraser) eraseIn(ctx context.Context, id event.ShardID) (*shardlog.State
 			return nil, err
 		}
 		floor := table.Horizon()
+		if floor == math.MinInt64 {
+			return nil, errors.New("the placements have no horizon yet: nothing was ever routed; try again when a router or writer runs")
+		}
 		if erased, ok := s.Erased(e.Tenant); ok && erased >= floor && e.count(s).Fragments == 0 {
 			return s, nil
 		}
