@@ -52,6 +52,16 @@ func (l *Log) Load(ctx context.Context) (*State, error) {
 // Oldest is the first state that can be known, and base the position up to which records may be gone:
 // the empty state and 0, or, where old records were deleted, the state of the oldest checkpoint above them that can be used.
 func (l *Log) Oldest(ctx context.Context) (s *State, base chain.Position, err error) {
+	for try := 1; ; try++ {
+		s, base, err = l.oldestOnce(ctx)
+		if try == maxLoadTries || !errors.Is(err, errMoved) {
+			return s, base, err
+		}
+	}
+}
+
+// oldestOnce is one try of Oldest; errMoved if the checkpoints were deleted meanwhile.
+func (l *Log) oldestOnce(ctx context.Context) (s *State, base chain.Position, err error) {
 	markers, err := l.chain.Markers(ctx)
 	if err != nil {
 		return nil, 0, err
@@ -72,6 +82,12 @@ func (l *Log) Oldest(ctx context.Context) (s *State, base chain.Position, err er
 		if errors.Is(err, ErrCorrupt) || errors.Is(err, ErrNewerFormat) || errors.Is(err, errStore) {
 			return nil, base, err
 		}
+	}
+	switch now, err := l.listRoots(ctx, base-1); {
+	case err != nil:
+		return nil, base, err
+	case !slices.Equal(now, roots):
+		return nil, base, errMoved
 	}
 	return nil, base, corrupt(l.shard, base, refuse("the records up to here were deleted, and no checkpoint above them can be used"))
 }
