@@ -4,12 +4,14 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
 
 	"github.com/togodb/togo/cmd/togo/config"
 	"github.com/togodb/togo/compactor/garbage"
+	"github.com/togodb/togo/internal/chain"
 	"github.com/togodb/togo/internal/event"
 	"github.com/togodb/togo/internal/inspect"
 	"github.com/togodb/togo/internal/shardlog"
@@ -116,6 +118,9 @@ func planTrims(a *app, cfg *config.Config, v *inspect.View) ([]trim, error) {
 	margin := cfg.Compactor.KeepRecords
 	for _, s := range v.Shards {
 		t, err := shardlog.OpenWith(v.Objects, s.Shard(), shardlog.Config{Logger: a.toolLog(cfg)}).PlanTrim(a.ctx, margin)
+		if errors.Is(err, chain.ErrTrimmed) {
+			continue // a compactor was faster
+		}
 		if err != nil {
 			return nil, fmt.Errorf("log of shard %s: %w", s.Shard(), err)
 		}
@@ -129,6 +134,9 @@ func planTrims(a *app, cfg *config.Config, v *inspect.View) ([]trim, error) {
 		return nil, err
 	}
 	t, err := keeper.PlanTrim(a.ctx, margin)
+	if errors.Is(err, chain.ErrTrimmed) {
+		return trims, nil
+	}
 	if err != nil {
 		return nil, fmt.Errorf("placements: %w", err)
 	}

@@ -74,3 +74,52 @@ func TestGC(t *testing.T) {
 	}
 	wantText(t, collect(t, a, gcCmd{}), "RESULT objects=2 named=0 may_commit=1 garbage=0 ")
 }
+
+// TestGCBesideAnotherTrim: that another process trims a log while the command looks at it is no reason to stop.
+func TestGCBesideAnotherTrim(t *testing.T) {
+	a := planStore(t, placements.UnknownAccept)
+	a.cli.Set = []string{"compactor.keep_records=0"}
+	cfg, inner, err := a.existing()
+	if err != nil {
+		t.Fatal(err)
+	}
+	log := shardlog.OpenWith(inner, 0, shardlog.Config{Logger: quiet})
+	s, err := log.Load(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	twice := func() {
+		for range 2 {
+			_, _, err := log.Claim(t.Context(), s, "test", "1")
+			if err == nil {
+				err = log.Checkpoint(t.Context(), s)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	twice()
+	store := objstore.NewFault(inner)
+	newest := "shards/0/log/" + s.Position().String()
+	other := 0
+	store.Add(objstore.Rule{Op: objstore.OpGet, Key: newest, Times: 1, Effect: objstore.Pass, Before: func(objstore.Call) {
+		twice()
+		plan, err := log.PlanTrim(t.Context(), 0)
+		if err == nil {
+			_, err = plan.Do(t.Context())
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		other++
+	}})
+	v, err := a.view()
+	if err != nil {
+		t.Fatal(err)
+	}
+	v.Objects = store
+	if trims, err := planTrims(a, cfg, v); err != nil || len(trims) == 0 || other != 1 {
+		t.Errorf("%d trims, %v; the other trimmed %d times", len(trims), err, other)
+	}
+}
