@@ -33,8 +33,9 @@ type MergeSpec struct {
 	// for a single one that has less to hold. 0 is DefaultTargetBytes.
 	TargetBytes int64
 	// MemoryBytes bounds what the merge holds, whatever the size of its inputs, but for
-	// values larger than a page and for a page of each input (half a MiB): with more than
-	// a hundred large inputs it takes more. 0 is DefaultMergeMemory.
+	// values larger than a page, for a page of each input (half a MiB: with more than
+	// a hundred large inputs it takes more), and for the dictionaries that the inputs have for
+	// one column, of 4 MiB each at most. 0 is DefaultMergeMemory.
 	MemoryBytes int64
 	// Floor: rows of events below it are left out. math.MinInt64 keeps all.
 	Floor event.Timestamp

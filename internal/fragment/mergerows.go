@@ -228,9 +228,14 @@ func (m *merger) inFileOrder(g *rowGroup) []int32 {
 	return out
 }
 
+// dictionaryShare is the part of the memory (one in so many) that the dictionaries of a column may have in all if
+// their values are to be gathered in one of the output.
+const dictionaryShare = 4
+
 // collects tells whether a column of the row group is small enough to be collected before
 // it is put in order, which is faster than run by run: numbers, and codes of
-// dictionaries.
+// dictionaries that are together a part of the memory. Of others as many values could be
+// gathered as all of them have.
 func (m *merger) collects(g *rowGroup, column int) (bool, error) {
 	if m.runsOf != nil {
 		return false, nil
@@ -238,6 +243,7 @@ func (m *merger) collects(g *rowGroup, column int) (bool, error) {
 	if !m.columns[column].Kind.Text() {
 		return true, nil
 	}
+	room := m.spec.MemoryBytes / dictionaryShare
 	for i := range g.parts {
 		s := g.parts[i].in.streams[column]
 		if s == nil || g.parts[i].rows == 0 {
@@ -246,7 +252,7 @@ func (m *merger) collects(g *rowGroup, column int) (bool, error) {
 		if err := s.load(); err != nil {
 			return false, err
 		}
-		if !s.page.Coded() {
+		if room -= s.page.DictionaryBytes(); !s.page.Coded() || room < 0 {
 			return false, nil
 		}
 	}

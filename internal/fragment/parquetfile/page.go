@@ -48,6 +48,9 @@ type Page struct {
 // Coded tells that the page's values are codes of a dictionary.
 func (p *Page) Coded() bool { return p.dict != nil }
 
+// DictionaryBytes is the memory of the page's dictionary; 0 without one.
+func (p *Page) DictionaryBytes() int64 { return p.dict.Kept() }
+
 // Left is how many rows are not taken yet.
 func (p *Page) Left() int { return p.Rows - p.row }
 
