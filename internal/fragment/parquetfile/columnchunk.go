@@ -67,15 +67,33 @@ func (c *Column) gather(w *Writer, rows []int32) {
 func (c *Column) AppendPage(row int, p *Page, n int) {
 	for i := range n {
 		number, text, ok := p.Peek(0)
+		value := p.value
 		p.Skip(1)
 		switch {
 		case !ok:
+		case c.text() && !c.interned && p.dict != nil:
+			c.appendCoded(row+i, p.dict, p.codes[value], text)
 		case c.text():
 			c.AppendBytes(row+i, text)
 		default:
 			c.AppendInt(row+i, number)
 		}
 	}
+}
+
+// appendCoded adds a value of a dictionary; those of one code lie in memory once. (A dictionary of few
+// large values may stand for gigabytes of rows.)
+func (c *Column) appendCoded(row int, d *Dictionary, code int32, text []byte) {
+	if d.viewsOf != c {
+		d.viewsOf, d.views = c, make([]int32, d.len())
+	}
+	if known := d.views[code]; known > 0 {
+		c.place(row)
+		c.views = append(c.views, c.views[known-1])
+		return
+	}
+	c.AppendBytes(row, text)
+	d.views[code] = int32(len(c.views))
 }
 
 // textBytes adds the sizes of the byte arrays to those of their rows, if there are any,

@@ -9,9 +9,11 @@ import (
 // Dictionary is that of a column chunk.
 type Dictionary struct {
 	Values
-	hashes []uint64 // by code
-	remap  []int32  // by code: the code + 1 in the chunk that owner writes
-	owner  *ChunkWriter
+	hashes  []uint64 // by code
+	remap   []int32  // by code: the code + 1 in the chunk that owner writes
+	owner   *ChunkWriter
+	views   []int32 // by code: the number of the value + 1 in viewsOf, which is not interned
+	viewsOf *Column
 }
 
 // Kept is the memory of the dictionary's buffers; 0 of none.
@@ -19,13 +21,13 @@ func (d *Dictionary) Kept() int64 {
 	if d == nil {
 		return 0
 	}
-	return int64(8*cap(d.nums) + cap(d.text) + 4*cap(d.ends) + 8*cap(d.hashes) + 4*cap(d.remap))
+	return int64(8*cap(d.nums) + cap(d.text) + 4*cap(d.ends) + 8*cap(d.hashes) + 4*cap(d.remap) + 4*cap(d.views))
 }
 
 // Trim drops what is made anew when it is needed.
 func (d *Dictionary) Trim() {
 	if d != nil {
-		d.hashes, d.remap, d.owner = nil, nil, nil
+		d.hashes, d.remap, d.owner, d.views, d.viewsOf = nil, nil, nil, nil, nil
 	}
 }
 
