@@ -76,6 +76,7 @@ func TestKeptSeeds(t *testing.T) {
 	for seed, found := range map[uint64]string{
 		1320: "a history that was cut, of which retention took all up to the committed offset: no gap could accept it",
 		6228: "an intake partition stopped by a cut: its group's offset was set above what had been forwarded, as the docs had it",
+		5264: "a topic cut and recreated while what was held of it was committed: the writer waited for a gap that had nothing to accept",
 		715:  "a tenant erased below no time at all, by placements that were read before there was a horizon: its letters went, and nothing said so",
 	} {
 		if res := Run(Options{Seed: seed}); res.Failure != "" {

@@ -95,6 +95,13 @@ func (c *Core) beginLoss(l *Loss) {
 // finishLoss is the stop after the last flush.
 func (c *Core) finishLoss() {
 	l, f := c.loss, c.feed
+	if c.topic.Source != f.source {
+		// Recreated meanwhile: what matters of the old one is what is open, and no gap could
+		// accept that offsets are gone which are committed.
+		c.loss = nil
+		c.moveOver()
+		return
+	}
 	l.Next = f.next
 	switch TroubleKind(l.Kind) {
 	case OutOfRange:
