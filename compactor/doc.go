@@ -23,7 +23,8 @@
 //
 // Any number of compactors may share shards. What they agree on is the log: the fold takes
 // a merge-end only while its job is open and all inputs are live. Two that pick the same
-// inputs race for the merge-begin, and the one that loses picks again.
+// inputs race for the merge-begin, and the one that loses picks again. Where as many merges are open as a
+// shard may have, one more waits: it would push out the oldest, and many compactors would end none.
 //
 // # What cannot be read
 //

@@ -153,7 +153,11 @@ func (s *shard) policy(in series) pick.Policy {
 func (s *shard) choose() *task {
 	w := s.watch
 	busy := map[string]bool{}
-	for _, j := range s.state.Jobs() {
+	jobs := s.state.Jobs()
+	if len(jobs) >= shardlog.MaxJobs {
+		return nil // one more would push out the oldest, which may be at its end
+	}
+	for _, j := range jobs {
 		for _, key := range j.Inputs {
 			busy[key] = true
 		}
