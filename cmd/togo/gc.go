@@ -47,6 +47,9 @@ type foundLine struct {
 // Run deletes garbage as the compactor does: nothing without having seen it as garbage
 // for the grace.
 func (c gcCmd) Run(a *app) error {
+	if c.Grace < 0 {
+		return fmt.Errorf("--grace: %s is negative", c.Grace)
+	}
 	cfg, _, err := a.existing()
 	if err != nil {
 		return err
