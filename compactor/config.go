@@ -44,9 +44,11 @@ func DefaultConfig() Config {
 	}
 }
 
-// HeapBytes is what the compactor's heap may come to, garbage included.
+// HeapBytes is what the compactor's heap may come to, garbage included: beside its memory a
+// merge holds the dictionaries of its inputs (fragment.MergeSpec).
 func (c Config) HeapBytes() int64 {
-	b := int64(c.Concurrency) * c.MergeMemory
+	const dictionaries = 1 << 20 // of an input; mostly far less, and at most some MiB
+	b := int64(c.Concurrency) * (c.MergeMemory + int64(c.MaxInputs)*dictionaries)
 	return b + b/4
 }
 

@@ -2,6 +2,7 @@ package compactor
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/togodb/togo/compactor/retain"
@@ -31,6 +32,11 @@ func (s *shard) expire(ctx context.Context) (bool, error) {
 		}
 		return &shardlog.Record{Kind: shardlog.KindExpire, Expire: x}
 	})
+	if errors.Is(err, shardlog.ErrRefused) {
+		// A fault of ours; it must not keep the shard from merging.
+		s.log.Error("a record that raises floors was refused; what is older stays until the next try", "error", err)
+		err, done = nil, false
+	}
 	if err != nil {
 		return false, fmt.Errorf("expire: %w", err)
 	}

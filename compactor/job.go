@@ -226,7 +226,7 @@ func (s *shard) fail(ctx context.Context, do *task, err error) error {
 		h := s.hold(key, true)
 		s.log.Error("an input of a merge cannot be read", "key", key, "tries", h.bad, "error", err)
 		if aside := s.setAside(ctx, do, key, err); aside != nil {
-			return errors.Join(err, aside)
+			err = errors.Join(err, aside) // the next try sets it aside
 		}
 	} else if alarm := alarmOf(err); alarm != "" {
 		result = alarm

@@ -84,6 +84,9 @@ func (c *Collector) Pass(ctx context.Context, dry bool) (Report, error) {
 	if err != nil {
 		// What was not seen again may still be there.
 		for key, at := range c.since {
+			if len(p.waiting) >= maxWaiting {
+				break
+			}
 			if _, seen := p.waiting[key]; !seen && !p.gone[key] {
 				p.waiting[key] = at
 			}
