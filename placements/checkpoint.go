@@ -63,11 +63,11 @@ func (t *Table) Checkpoint() ([]byte, error) {
 // DecodeCheckpoint is strict, as DecodeRecord is, and checks the table against the same
 // rules as the fold.
 func DecodeCheckpoint(hasher *event.Hasher, b []byte) (*Table, error) {
-	if err := checkFormat(b); err != nil {
+	if err := chain.CheckFormat(b, Format, ErrFormat); err != nil {
 		return nil, fmt.Errorf("placement checkpoint: %w", err)
 	}
 	var c checkpoint
-	if err := decodeStrict(b, &c); err != nil {
+	if err := chain.DecodeStrict(b, &c); err != nil {
 		return nil, fmt.Errorf("placement checkpoint: %w", err)
 	}
 	if c.Version == 0 || c.Link.Nonce == "" || c.Link.Sum == "" {
@@ -77,7 +77,7 @@ func DecodeCheckpoint(hasher *event.Hasher, b []byte) (*Table, error) {
 		return nil, fmt.Errorf("placement checkpoint %d: its table has the checksum %s, not %s", c.Version, sum, c.Sum)
 	}
 	var body checkpointTable
-	if err := decodeStrict(c.Table, &body); err != nil {
+	if err := chain.DecodeStrict(c.Table, &body); err != nil {
 		return nil, fmt.Errorf("placement checkpoint %d: %w", c.Version, err)
 	}
 	t := Empty(hasher)
@@ -273,10 +273,10 @@ func (k *Keeper) hint(ctx context.Context) (Version, error) {
 		return 0, fmt.Errorf("read %s: %w", newestKey, err)
 	}
 	var n newest
-	if err := checkFormat(body); err != nil {
+	if err := chain.CheckFormat(body, Format, ErrFormat); err != nil {
 		return 0, fmt.Errorf("%s: %w", newestKey, err)
 	}
-	if err := decodeStrict(body, &n); err != nil {
+	if err := chain.DecodeStrict(body, &n); err != nil {
 		return 0, fmt.Errorf("%w: %s: %v", ErrCorrupt, newestKey, err)
 	}
 	return n.Version, nil

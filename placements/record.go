@@ -1,11 +1,9 @@
 package placements
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 
 	"github.com/togodb/togo/internal/chain"
 	"github.com/togodb/togo/internal/event"
@@ -185,46 +183,16 @@ func DecodeRecord(b []byte) (Record, error) {
 	if len(b) > maxRecordBytes {
 		return r, fmt.Errorf("placement record of %d bytes, at most %d are allowed", len(b), maxRecordBytes)
 	}
-	if err := checkFormat(b); err != nil {
+	if err := chain.CheckFormat(b, Format, ErrFormat); err != nil {
 		return r, fmt.Errorf("placement record: %w", err)
 	}
-	if err := decodeStrict(b, &r); err != nil {
+	if err := chain.DecodeStrict(b, &r); err != nil {
 		return Record{}, fmt.Errorf("placement record: %w", err)
 	}
 	if err := r.check(); err != nil {
 		return Record{}, err
 	}
 	return r, nil
-}
-
-// checkFormat reads nothing but the format number, so that a newer record says
-// that it is newer, and not that some field is unknown.
-func checkFormat(b []byte) error {
-	var head struct {
-		Format int `json:"format"`
-	}
-	if err := json.Unmarshal(b, &head); err != nil {
-		return err
-	}
-	switch {
-	case head.Format > Format:
-		return fmt.Errorf("format %d, this program knows %d: %w", head.Format, Format, ErrFormat)
-	case head.Format < 1:
-		return fmt.Errorf("format %d is none", head.Format)
-	}
-	return nil
-}
-
-func decodeStrict(b []byte, into any) error {
-	d := json.NewDecoder(bytes.NewReader(b))
-	d.DisallowUnknownFields()
-	if err := d.Decode(into); err != nil {
-		return err
-	}
-	if _, err := d.Token(); err != io.EOF {
-		return errors.New("bytes after the end of the JSON object")
-	}
-	return nil
 }
 
 // check looks at the record's own shape; what it may change is Apply's matter.

@@ -1,11 +1,9 @@
 package tenants
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 
 	"github.com/togodb/togo/internal/chain"
 	"github.com/togodb/togo/internal/event"
@@ -81,32 +79,10 @@ func decodeRecord(b []byte) (record, error) {
 	return r, nil
 }
 
-// decode reads the format number before everything else, so that a newer object says that
-// it is newer, and not that some field is unknown.
+// decode reads a record or a checkpoint, strictly.
 func decode(b []byte, into any) error {
-	var head struct {
-		Format int `json:"format"`
-	}
-	if err := json.Unmarshal(b, &head); err != nil {
+	if err := chain.CheckFormat(b, Format, ErrFormat); err != nil {
 		return err
 	}
-	switch {
-	case head.Format > Format:
-		return fmt.Errorf("format %d, this program knows %d: %w", head.Format, Format, ErrFormat)
-	case head.Format < 1:
-		return fmt.Errorf("format %d is none", head.Format)
-	}
-	return decodeStrict(b, into)
-}
-
-func decodeStrict(b []byte, into any) error {
-	d := json.NewDecoder(bytes.NewReader(b))
-	d.DisallowUnknownFields()
-	if err := d.Decode(into); err != nil {
-		return err
-	}
-	if _, err := d.Token(); err != io.EOF {
-		return errors.New("bytes after the end of the JSON object")
-	}
-	return nil
+	return chain.DecodeStrict(b, into)
 }

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/togodb/togo/internal/chain"
 	"github.com/togodb/togo/internal/event"
 	"github.com/togodb/togo/internal/objstore"
 )
@@ -146,7 +147,7 @@ func (t *Table) restore(b []byte) (*Table, error) {
 		return nil, fmt.Errorf("its table has the checksum %s, not %s", sum, c.Sum)
 	}
 	var own map[event.TenantID]Values
-	if err := decodeStrict(c.Own, &own); err != nil {
+	if err := chain.DecodeStrict(c.Own, &own); err != nil {
 		return nil, err
 	}
 	next := *t
