@@ -7,6 +7,7 @@ import (
 
 	"github.com/togodb/togo/compactor/pick"
 	"github.com/togodb/togo/internal/event"
+	"github.com/togodb/togo/internal/shardlog"
 )
 
 // Config of a Compactor.
@@ -40,7 +41,7 @@ func DefaultConfig() Config {
 		FanIn: p.Fanin, Ratio: p.Ratio, Overlap: p.Overlap, Levels: p.Levels, MaxInputs: p.MaxInputs, MaxJobBytes: p.MaxInputBytes,
 		QuietAfter: p.QuietAfter, QuietNewestAfter: p.QuietNewestAfter, SegmentBytes: 64 << 20,
 		Poll: 10 * time.Second, JobTimeout: 30 * time.Minute, ReadTries: 3, ExpireEvery: 10 * time.Minute,
-		QueryGrace: time.Hour, CollectEvery: time.Hour, KeepRecords: 1000,
+		QueryGrace: time.Hour, CollectEvery: time.Hour, KeepRecords: shardlog.DefaultTrimMargin,
 	}
 }
 

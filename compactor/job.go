@@ -23,7 +23,6 @@ type task struct {
 	why      string
 	inputs   []string
 	bytes    int64 // of the inputs
-	rows     int64 // or identities
 
 	fragments *fragmentTask
 	segments  *segmentTask
@@ -257,8 +256,8 @@ func alarmOf(err error) string {
 	return ""
 }
 
-// unreadable says which input a merge could not read, if that is what was wrong: the store's
-// other errors pass. What is not in order can be read.
+// unreadable says which input a merge failed at, if at any, and whether the object is to blame: the
+// store's other errors pass, and what is not in order can be read.
 func unreadable(err error) (key string, bad bool) {
 	var f *fragment.InputError
 	var i *idseg.InputError

@@ -191,11 +191,7 @@ func (s *shard) chooseFragments(busy map[string]bool, waiting map[slot]bool) *ta
 	}
 	j := jobs[0]
 	floor, _ := s.state.Floor(j.Inputs[0].Tenant, j.Inputs[0].Table)
-	do := &task{why: string(j.Why), inputs: j.Keys(), bytes: j.Bytes(), fragments: &fragmentTask{Job: j, floor: floor, settings: w.settings.Get(j.Inputs[0].Tenant)}}
-	for _, f := range j.Inputs {
-		do.rows += f.Rows
-	}
-	return do
+	return &task{why: string(j.Why), inputs: j.Keys(), bytes: j.Bytes(), fragments: &fragmentTask{Job: j, floor: floor, settings: w.settings.Get(j.Inputs[0].Tenant)}}
 }
 
 // due brings the picked jobs up to date and lists the buckets that have some, in order.
@@ -274,12 +270,10 @@ func (s *shard) chooseSegments(busy map[string]bool) *task {
 		v.look, v.rested = false, quiet
 		return nil
 	}
-	do := &task{why: "ids-" + string(jobs[0].Why), inputs: jobs[0].Keys(), bytes: jobs[0].Bytes()}
-	do.segments = &segmentTask{inputs: jobs[0].Inputs, target: jobs[0].TargetBytes, idsBelow: s.state.IDsBelow()}
-	for _, seg := range jobs[0].Inputs {
-		do.rows += seg.IDs
+	return &task{
+		why: "ids-" + string(jobs[0].Why), inputs: jobs[0].Keys(), bytes: jobs[0].Bytes(),
+		segments: &segmentTask{inputs: jobs[0].Inputs, target: jobs[0].TargetBytes, idsBelow: s.state.IDsBelow()},
 	}
-	return do
 }
 
 // sortKeyText is a sort key as records have it. All keys order dead letters alike.

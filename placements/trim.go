@@ -11,10 +11,6 @@ import (
 	"github.com/togodb/togo/internal/objstore"
 )
 
-// DefaultTrimMargin is how many records stay below the older of the kept checkpoints: most
-// of a day, at a version a minute.
-const DefaultTrimMargin = 1000
-
 // maxTrimKeys bounds the objects of one kind that one trim deletes; the next goes on.
 const maxTrimKeys = 10_000
 
