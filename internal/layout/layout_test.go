@@ -31,6 +31,7 @@ var rank = map[string]int{
 	"writer":            6,
 	"compactor":         6,
 	"internal/inspect":  6,
+	"query":             6,
 	"bench":             7,
 	"internal/e2e":      7,
 	"internal/sim":      7,
