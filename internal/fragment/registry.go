@@ -111,6 +111,50 @@ func (r *Registry) Ensure(ctx context.Context, tenant event.TenantID, need []Pat
 	return columns, nil
 }
 
+// Newest is the tenant's list as the store has it now: a list that holds every column of every fragment that was
+// committed before the call. It costs one request where nothing was added.
+func (r *Registry) Newest(ctx context.Context, tenant event.TenantID) (*Columns, error) {
+	entry, _ := r.entry(tenant)
+	entry.load.Lock()
+	defer entry.load.Unlock()
+	_, columns := r.entry(tenant)
+	if columns == nil {
+		var err error
+		if columns, err = r.newest(ctx, tenant, r.config.MaxColumns); err != nil {
+			return nil, err
+		}
+	}
+	for {
+		next, err := r.Version(ctx, tenant, columns.Version+1)
+		if errors.Is(err, objstore.ErrNotFound) {
+			r.keep(entry, columns)
+			return columns, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		columns = next
+	}
+}
+
+// Version is one version of the tenant's list; the error is objstore.ErrNotFound if there is no such version. Version
+// 0 is empty.
+func (r *Registry) Version(ctx context.Context, tenant event.TenantID, version uint64) (*Columns, error) {
+	if version == 0 {
+		return NewColumns(r.config.MaxColumns), nil
+	}
+	log := r.log(tenant)
+	body, err := log.Read(ctx, chain.Position(version))
+	if err != nil {
+		return nil, fmt.Errorf("read the columns of tenant %q: %w", tenant, err)
+	}
+	columns, _, err := decodeColumns(body, tenant, version, r.config.MaxColumns)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", log.Key(chain.Position(version)), err)
+	}
+	return columns, nil
+}
+
 // Refresh forgets what is cached of a tenant, so that the next Ensure reads the store.
 func (r *Registry) Refresh(tenant event.TenantID) {
 	r.mu.Lock()

@@ -41,8 +41,11 @@ const (
 
 // Request says what to read.
 type Request struct {
-	Tenant event.TenantID
-	Kind   fragment.Kind
+	Tenant    event.TenantID
+	Kind      fragment.Kind
+	Fragments []Fragment
+	// Stats is added to; nil: nobody wants them.
+	Stats *Stats
 	// Columns are the slots, over which Filter is bound. A column that a file has not is NULL there.
 	Columns []Column
 	// Filter are conditions, all of which must be TRUE.

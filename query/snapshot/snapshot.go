@@ -12,9 +12,12 @@ import (
 	"github.com/togodb/togo/query/scan"
 )
 
-// Vector is a version of the placements and a confirmed position of each shard that they name for the tenant.
+// Vector is what an answer was made from: a version of the placements, a confirmed position of each shard that they
+// name for the tenant, and the version of the tenant's column list, which says what a name means.
 type Vector struct {
+	Tenant     event.TenantID
 	Placements placements.Version
+	Columns    uint64
 	Shards     []Position // by shard
 }
 
@@ -24,9 +27,10 @@ type Position struct {
 	At    chain.Position
 }
 
-// Snapshot is what a query sees.
+// Snapshot is what a query sees. It stays as it is while the logs go on.
 type Snapshot struct {
-	Vector    Vector
-	Fragments []scan.Fragment
-	Floor     event.Timestamp // the tenant's highest over its shards: within one answer it counts for all
+	Vector     Vector                            // but for Columns, which the caller reads after the positions are fixed
+	Considered int64                             // live fragments of the table
+	Floor      event.Timestamp                   // the tenant's highest over its shards: within one answer it counts for all
+	Fragments  func(from, to event.Timestamp) []scan.Fragment // those that may hold an event in [from, to)
 }
