@@ -29,8 +29,8 @@ type Position struct {
 
 // Snapshot is what a query sees. It stays as it is while the logs go on.
 type Snapshot struct {
-	Vector     Vector                            // but for Columns, which the caller reads after the positions are fixed
-	Considered int64                             // live fragments of the table
-	Floor      event.Timestamp                   // the tenant's highest over its shards: within one answer it counts for all
+	Vector     Vector                                         // but for Columns, which the caller reads after the positions are fixed
+	Considered int64                                          // live fragments of the table
+	Floor      event.Timestamp                                // the tenant's highest over its shards: within one answer it counts for all
 	Fragments  func(from, to event.Timestamp) []scan.Fragment // those that may hold an event in [from, to)
 }
