@@ -105,6 +105,18 @@ var ownSchema = []struct {
 	{colPayload, parquetfile.Bytes, true, DeadLetters},
 }
 
+// OwnColumns are the columns that fragments of a kind have beside those of attributes, under the names that
+// they have in files. nanos is left out: it is the last three digits of timestamp.
+func OwnColumns(kind Kind) []parquetfile.Field {
+	var out []parquetfile.Field
+	for _, s := range ownSchema {
+		if (s.tables == 0 || s.tables == kind) && s.name != colNanos {
+			out = append(out, parquetfile.Field{Name: s.name, Kind: s.kind, Required: s.required})
+		}
+	}
+	return out
+}
+
 // own gives the column of ownSchema with this name.
 func (b *builder) own(name string) *parquetfile.Column {
 	for i := range ownSchema {

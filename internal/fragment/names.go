@@ -30,7 +30,7 @@ const MaxPathBytes = 256
 var ownColumns = map[string]bool{
 	colTimestamp: true, colNanos: true, colID: true, colIngestedAt: true,
 	colSourcePartition: true, colSourceOffset: true, colSeq: true,
-	colRest: true, colKeys: true, colRaw: true,
+	colRest: true, colKeys: true, colRaw: true, EventName: true,
 }
 
 const (
@@ -44,6 +44,9 @@ const (
 	colRest            = "_rest"
 	colKeys            = "_keys"
 	colRaw             = "_raw"
+
+	// EventName is the event as it was sent, in SQL; no file has such a column.
+	EventName = "_event"
 
 	// Of dead letters only, which have no attributes.
 	colReason        = "reason"

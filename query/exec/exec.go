@@ -19,6 +19,7 @@ type Schema struct {
 	Table   string // "events" or "dead_letters"
 	Kind    fragment.Kind
 	Columns []SchemaColumn
+	Full    bool // the tenant may have no more columns: further attributes are in _rest
 }
 
 // SchemaColumn is one column of the files.

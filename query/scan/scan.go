@@ -36,7 +36,7 @@ const (
 	// Timestamp is the event's time to the nanosecond, TIMESTAMPTZ: the files' timestamp and nanos in one.
 	Timestamp = "timestamp"
 	// Event is the event as it was sent, JSON (fragment.Event.AppendJSON).
-	Event = "_event"
+	Event = fragment.EventName
 )
 
 // Request says what to read.
@@ -54,6 +54,8 @@ type Request struct {
 	Output []int
 	// Floor: rows of events below it are gone.
 	Floor event.Timestamp
+	// MaxBytes bounds what is read, from store and cache together; more is a fail.TooLarge. 0 is no bound.
+	MaxBytes int64
 	// Top, if it is set, bounds what is still wanted while the scan goes on (ORDER BY timestamp LIMIT n).
 	Top *Top
 	// Whole, if it is set, is asked for each fragment all of whose rows surely pass the filter and the floor, before it is
