@@ -15,6 +15,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/togodb/togo/cmd/togo/config"
+	"github.com/togodb/togo/internal/access"
 	"github.com/togodb/togo/internal/event"
 	"github.com/togodb/togo/internal/inspect"
 	"github.com/togodb/togo/internal/objstore"
@@ -107,7 +108,7 @@ func get(t *testing.T, h http.Handler, path string) (int, string) {
 func TestHTTPTellsHowTheRolesAre(t *testing.T) {
 	var sick error
 	c := config.Default()
-	c.HTTP.Tokens = map[string]string{"hush": "acme"}
+	c.HTTP.Tokens = access.Tokens{"hush": {Tenants: []string{"acme"}, Roles: []access.Role{access.Ingest}}}
 	h := handler(c, prometheus.NewRegistry(), map[string]role{
 		"router": {func() error { return nil }, func() any { return "routes" }},
 		"writer": {func() error { return sick }, func() any { return []int{1} }},

@@ -21,6 +21,7 @@ var rank = map[string]int{
 	"internal/objstore": 0,
 	"internal/event":    0,
 	"internal/kafka":    1,
+	"internal/access":   1,
 	"internal/chain":    2,
 	"placements":        3,
 	"internal/tenants":  3,

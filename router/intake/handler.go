@@ -18,7 +18,6 @@ import (
 	"bytes"
 	"compress/gzip"
 	"context"
-	"crypto/subtle"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -26,27 +25,21 @@ import (
 	"mime"
 	"net/http"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/togodb/togo/internal/access"
 	"github.com/togodb/togo/internal/event"
 	"github.com/togodb/togo/internal/kafka"
 )
 
-// TenantHeader names the tenant, in HTTP as in Kafka.
-const TenantHeader = "X-Scope-OrgID"
-
-// AnyTenant in Config.Tokens lets a token write for every tenant.
-const AnyTenant = "*"
-
 // Config are the settings of the HTTP intake.
 type Config struct {
-	MaxBodyBytes  int64             `yaml:"max_body_bytes" doc:"Of a request's body, unpacked; a larger one is refused with 413."`
-	MaxLineBytes  int64             `yaml:"max_line_bytes" doc:"Of one line; 0: what the topic takes."`
-	MaxConcurrent int               `yaml:"max_concurrent" doc:"Requests worked on at one time; beyond it the answer is 503."`
-	Timeout       time.Duration     `yaml:"timeout" doc:"How long a request waits for Kafka's acknowledgements."`
-	Tokens        map[string]string `yaml:"-"` // token: tenant, or AnyTenant; empty: no token is asked for
+	MaxBodyBytes  int64         `yaml:"max_body_bytes" doc:"Of a request's body, unpacked; a larger one is refused with 413."`
+	MaxLineBytes  int64         `yaml:"max_line_bytes" doc:"Of one line; 0: what the topic takes."`
+	MaxConcurrent int           `yaml:"max_concurrent" doc:"Requests worked on at one time; beyond it the answer is 503."`
+	Timeout       time.Duration `yaml:"timeout" doc:"How long a request waits for Kafka's acknowledgements."`
+	Tokens        access.Tokens `yaml:"-"`
 }
 
 // DefaultConfig returns the defaults.
@@ -69,13 +62,8 @@ func (c Config) Validate() error {
 	if c.Timeout <= 0 {
 		errs = append(errs, fmt.Errorf("timeout: %s is not positive", c.Timeout))
 	}
-	for token, tenant := range c.Tokens {
-		if token == "" {
-			errs = append(errs, errors.New("tokens: an empty token"))
-		}
-		if _, err := event.ParseTenant(tenant); err != nil && tenant != AnyTenant {
-			errs = append(errs, fmt.Errorf("tokens: %w", err))
-		}
+	if err := c.Tokens.Validate(); err != nil {
+		errs = append(errs, err)
 	}
 	return errors.Join(errs...)
 }
@@ -99,7 +87,7 @@ func New(cfg Config, producer Producer, reg prometheus.Registerer) (*Handler, er
 	if err := cfg.Validate(); err != nil {
 		return nil, fmt.Errorf("intake: configuration: %w", err)
 	}
-	if most := int64(producer.MaxRecordBytes() - len(TenantHeader) - maxTenantBytes); cfg.MaxLineBytes == 0 || cfg.MaxLineBytes > most {
+	if most := int64(producer.MaxRecordBytes() - len(access.TenantHeader) - maxTenantBytes); cfg.MaxLineBytes == 0 || cfg.MaxLineBytes > most {
 		cfg.MaxLineBytes = most
 	}
 	return &Handler{cfg: cfg, producer: producer, metrics: newMetrics(reg), turns: make(chan struct{}, cfg.MaxConcurrent)}, nil
@@ -176,42 +164,25 @@ func (h *Handler) ingest(w http.ResponseWriter, r *http.Request) (int, Answer, e
 	return status, answer, nil
 }
 
-// authorize finds the tenant that the caller may write for.
+// authorize finds the tenant that the caller may write for; "": the topic's mapping says whose the event is.
 func (h *Handler) authorize(r *http.Request) (event.TenantID, error) {
-	name := r.Header.Get(TenantHeader)
-	if len(h.cfg.Tokens) > 0 {
-		token, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
-		if !ok || token == "" {
-			return "", refuse(http.StatusUnauthorized, "a bearer token is needed")
-		}
-		owner, ok := h.owner(token)
-		switch {
-		case !ok:
-			return "", refuse(http.StatusUnauthorized, "the token is not known")
-		case owner != AnyTenant && name == "":
-			name = owner
-		case owner != AnyTenant && name != owner:
-			return "", refuse(http.StatusForbidden, "the token is not for this tenant")
-		}
-	}
-	if name == "" {
-		return "", nil // the topic's mapping says whose the event is
-	}
-	tenant, err := event.ParseTenant(name)
+	caller, err := h.cfg.Tokens.Caller(r)
 	if err != nil {
-		return "", refuse(http.StatusBadRequest, "header %s: %v", TenantHeader, err)
+		return "", refuse(http.StatusUnauthorized, "%v", err)
+	}
+	if !caller.May(access.Ingest) {
+		return "", refuse(http.StatusForbidden, "%v: it has not the role %s", access.ErrRole, access.Ingest)
+	}
+	tenant, err := caller.Tenant(r)
+	switch {
+	case errors.Is(err, access.ErrTenant):
+		return "", refuse(http.StatusForbidden, "%v", err)
+	case err != nil:
+		return "", refuse(http.StatusBadRequest, "%v", err)
+	case tenant == event.Unroutable:
+		return "", refuse(http.StatusBadRequest, "header %s: %q is reserved", access.TenantHeader, tenant)
 	}
 	return tenant, nil
-}
-
-// owner looks at every token, so that the time tells nothing of them.
-func (h *Handler) owner(token string) (owner string, ok bool) {
-	for t, o := range h.cfg.Tokens {
-		if subtle.ConstantTimeCompare([]byte(t), []byte(token)) == 1 {
-			owner, ok = o, true
-		}
-	}
-	return owner, ok
 }
 
 func (h *Handler) readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
@@ -266,7 +237,7 @@ func (h *Handler) produce(ctx context.Context, tenant event.TenantID, body []byt
 	defer cancel()
 	var headers []kafka.Header
 	if tenant != "" {
-		headers = []kafka.Header{{Key: TenantHeader, Value: []byte(tenant)}}
+		headers = []kafka.Header{{Key: access.TenantHeader, Value: []byte(tenant)}}
 	}
 	l := newLines()
 	for number := 1; len(body) > 0; number++ {

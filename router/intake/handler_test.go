@@ -14,6 +14,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/togodb/togo/internal/access"
 	"github.com/togodb/togo/internal/kafka"
 	"github.com/togodb/togo/internal/kafka/kafkatest"
 )
@@ -26,7 +27,7 @@ type topic struct {
 	silent  string // a line that is never answered
 }
 
-func (k *topic) MaxRecordBytes() int { return 1000 + len(TenantHeader) + maxTenantBytes }
+func (k *topic) MaxRecordBytes() int { return 1000 + len(access.TenantHeader) + maxTenantBytes }
 
 func (k *topic) TryProduce(_ context.Context, m kafka.Message, done func(int64, error)) {
 	line := string(m.Value)
@@ -54,6 +55,11 @@ func zipped(s string) string {
 	return b.String()
 }
 
+// ingest is a token that may write for a tenant.
+func ingest(token, tenant string) access.Tokens {
+	return access.Tokens{token: {Tenants: []string{tenant}, Roles: []access.Role{access.Ingest}}}
+}
+
 func TestIngest(t *testing.T) {
 	big := strings.Repeat("x", 1001)
 	tests := []struct {
@@ -61,7 +67,7 @@ func TestIngest(t *testing.T) {
 		method  string
 		body    string
 		headers map[string]string
-		tokens  map[string]string
+		tokens  access.Tokens
 		fail    map[string]error
 		status  int
 		lines   []string
@@ -85,11 +91,13 @@ func TestIngest(t *testing.T) {
 		{name: "too large", body: strings.Repeat("a\n", 2049), status: 413},
 		{name: "long line", body: "a\n" + big + "\nb", status: 400, lines: []string{"a", "b"}, errs: []int{2}},
 		{name: "get", method: "GET", status: 405},
-		{name: "no token", tokens: map[string]string{"s": "shop"}, body: "a", status: 401},
-		{name: "wrong token", tokens: map[string]string{"s": "shop"}, headers: map[string]string{"Authorization": "Bearer t"}, body: "a", status: 401},
-		{name: "basic", tokens: map[string]string{"s": "shop"}, headers: map[string]string{"Authorization": "Basic s"}, body: "a", status: 401},
-		{name: "token's tenant", tokens: map[string]string{"s": "shop"}, headers: map[string]string{"Authorization": "Bearer s"}, body: "a", status: 200, lines: []string{"a"}, tenant: "X-Scope-OrgID=shop"},
-		{name: "token for all", tokens: map[string]string{"s": "*"}, headers: map[string]string{"Authorization": "Bearer s", "X-Scope-OrgID": "bank"}, body: "a", status: 200, lines: []string{"a"}, tenant: "X-Scope-OrgID=bank"},
+		{name: "no token", tokens: ingest("s", "shop"), body: "a", status: 401},
+		{name: "wrong token", tokens: ingest("s", "shop"), headers: map[string]string{"Authorization": "Bearer t"}, body: "a", status: 401},
+		{name: "basic", tokens: ingest("s", "shop"), headers: map[string]string{"Authorization": "Basic s"}, body: "a", status: 401},
+		{name: "token's tenant", tokens: ingest("s", "shop"), headers: map[string]string{"Authorization": "Bearer s"}, body: "a", status: 200, lines: []string{"a"}, tenant: "X-Scope-OrgID=shop"},
+		{name: "token for all", tokens: ingest("s", "*"), headers: map[string]string{"Authorization": "Bearer s", "X-Scope-OrgID": "bank"}, body: "a", status: 200, lines: []string{"a"}, tenant: "X-Scope-OrgID=bank"},
+		{name: "token that may only read", tokens: access.Tokens{"s": {Tenants: []string{"shop"}, Roles: []access.Role{access.Query}}}, headers: map[string]string{"Authorization": "Bearer s"}, body: "a", status: 403},
+		{name: "token of an operator", tokens: access.Tokens{"s": {Tenants: []string{"*"}, Roles: []access.Role{access.Ingest, access.Operator}}}, headers: map[string]string{"Authorization": "Bearer s", "X-Scope-OrgID": "_unroutable"}, body: "a", status: 400},
 		{name: "buffer full", body: "a\nb\nc", fail: map[string]error{"b": kafka.ErrBufferFull}, status: 429, lines: []string{"a", "c"}, errs: []int{2}},
 		{name: "kafka fails", body: "a\nb\nc", fail: map[string]error{"a": errors.New("no"), "b": kafka.ErrBufferFull}, status: 503, lines: []string{"c"}, errs: []int{1, 2}},
 		{name: "kafka refuses a line", body: "a\nb", fail: map[string]error{"a": kafka.ErrTooLarge}, status: 400, lines: []string{"b"}, errs: []int{1}},
@@ -142,7 +150,10 @@ func TestFault_cross_tenant(t *testing.T) {
 	ask := func(change func(*http.Request)) (status int, answer string, tenants []string) {
 		k := &topic{}
 		cfg := DefaultConfig()
-		cfg.Tokens = map[string]string{"of-shop": "shop", "of-bank": "bank"}
+		cfg.Tokens = access.Tokens{
+			"of-shop": {Tenants: []string{"shop"}, Roles: []access.Role{access.Ingest}},
+			"of-bank": {Tenants: []string{"bank"}, Roles: []access.Role{access.Ingest}},
+		}
 		h, err := New(cfg, k, nil)
 		if err != nil {
 			t.Fatal(err)
@@ -156,7 +167,7 @@ func TestFault_cross_tenant(t *testing.T) {
 	}
 	var first string
 	for _, name := range []string{"bank", "nobody", "SHOP", "shop2", "shop*", "*", "shop.", "sho"} {
-		status, answer, tenants := ask(func(r *http.Request) { r.Header.Set(TenantHeader, name) })
+		status, answer, tenants := ask(func(r *http.Request) { r.Header.Set(access.TenantHeader, name) })
 		if first == "" {
 			first = answer
 		}
@@ -165,20 +176,22 @@ func TestFault_cross_tenant(t *testing.T) {
 		}
 	}
 	for _, name := range []string{"../bank", "shop/../bank", "shop/bank", "shop\\bank", "..", ".", "shop%2fbank", "shop\x00bank", "shop,bank", "shop|bank", "shop bank", "_unroutable"} {
-		if status, answer, tenants := ask(func(r *http.Request) { r.Header.Set(TenantHeader, name) }); status < 400 || status >= 500 || len(tenants) > 0 {
+		if status, answer, tenants := ask(func(r *http.Request) { r.Header.Set(access.TenantHeader, name) }); status < 400 || status >= 500 || len(tenants) > 0 {
 			t.Errorf("%q: status %d, %s; stored %v", name, status, answer, tenants)
 		}
 	}
 	for what, change := range map[string]func(*http.Request){
-		"body alone":          func(*http.Request) {},
-		"query":               func(r *http.Request) { r.URL.RawQuery = "tenant=bank&X-Scope-OrgID=bank&token=of-bank" },
-		"cookie":              func(r *http.Request) { r.Header.Set("Cookie", "X-Scope-OrgID=bank; token=of-bank") },
-		"path":                func(r *http.Request) { r.URL.Path = "/v1/ingest/../bank" },
-		"headers alike":       func(r *http.Request) { r.Header.Set("X-Scope-Org-ID", "bank"); r.Header.Set("X-Tenant", "bank") },
-		"own, then another's": func(r *http.Request) { r.Header[http.CanonicalHeaderKey(TenantHeader)] = []string{"shop", "bank"} },
+		"body alone":    func(*http.Request) {},
+		"query":         func(r *http.Request) { r.URL.RawQuery = "tenant=bank&X-Scope-OrgID=bank&token=of-bank" },
+		"cookie":        func(r *http.Request) { r.Header.Set("Cookie", "X-Scope-OrgID=bank; token=of-bank") },
+		"path":          func(r *http.Request) { r.URL.Path = "/v1/ingest/../bank" },
+		"headers alike": func(r *http.Request) { r.Header.Set("X-Scope-Org-ID", "bank"); r.Header.Set("X-Tenant", "bank") },
+		"own, then another's": func(r *http.Request) {
+			r.Header[http.CanonicalHeaderKey(access.TenantHeader)] = []string{"shop", "bank"}
+		},
 	} {
 		status, answer, tenants := ask(change)
-		if status >= 500 || slices.ContainsFunc(tenants, func(s string) bool { return s != TenantHeader+"=shop" }) {
+		if status >= 500 || slices.ContainsFunc(tenants, func(s string) bool { return s != access.TenantHeader+"=shop" }) {
 			t.Errorf("%s: status %d, %s; stored %v", what, status, answer, tenants)
 		}
 	}
@@ -251,7 +264,7 @@ func TestIngestIntoKafka(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := httptest.NewRequest(http.MethodPost, "/v1/ingest", strings.NewReader(strings.Repeat("{\"a\":1}\n", 100)))
-	r.Header.Set(TenantHeader, "shop")
+	r.Header.Set(access.TenantHeader, "shop")
 	w := httptest.NewRecorder()
 	h.ServeHTTP(w, r)
 	if w.Code != 200 {

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/togodb/togo/compactor"
+	"github.com/togodb/togo/internal/access"
 	"github.com/togodb/togo/internal/event"
 	"github.com/togodb/togo/internal/kafka"
 	"github.com/togodb/togo/internal/objstore/s3store"
@@ -46,8 +47,8 @@ type Log struct {
 
 // HTTP settings.
 type HTTP struct {
-	Listen string            `yaml:"listen" doc:"host:port; empty: no server."`
-	Tokens map[string]string `yaml:"tokens" secret:"true" doc:"Bearer tokens that may ingest: {token: tenant}, '*' for every tenant. Empty: no token is asked for."`
+	Listen string        `yaml:"listen" doc:"host:port; empty: no server."`
+	Tokens access.Tokens `yaml:"tokens" secret:"true" doc:"Bearer tokens: {token: {tenants: [acme], roles: [ingest, query]}}; the tenant '*' is every tenant, the role operator lists tenants. {token: acme} is short for one that may ingest. Empty: no token is asked for."`
 }
 
 // Store settings.

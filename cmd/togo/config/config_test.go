@@ -10,6 +10,7 @@ import (
 	"time"
 	"unicode"
 
+	"github.com/togodb/togo/internal/access"
 	"github.com/togodb/togo/internal/kafka"
 )
 
@@ -153,6 +154,8 @@ func TestErrorsTellNoSecret(t *testing.T) {
 		"kafka:\n  main:\n    sasl:\n      password: ${S}\n      username: [1\n",
 		"store: {s3: {secret_access_key: ${S}, secret_access_key: b}}\n",
 		"http: {tokens: [hush]}\n",
+		"http: {tokens: {hush: [1]}}\n",
+		"http: {tokens: {hush: {tenants: [a], rolls: [query]}}}\n",
 		"store: {s3: {secret_access_key: [hush]}}\n",
 	} {
 		_, err := Load(file(t, text), nil, vars)
@@ -173,6 +176,26 @@ func TestErrorsTellNoSecret(t *testing.T) {
 	}
 }
 
+// TestTokens: both forms, side by side.
+func TestTokens(t *testing.T) {
+	c := load(t, "http: {tokens: {a: acme, b: {tenants: [acme, globex], roles: [query]}}}\n", nil, noEnv)
+	want := access.Tokens{
+		"a": {Tenants: []string{"acme"}, Roles: []access.Role{access.Ingest}},
+		"b": {Tenants: []string{"acme", "globex"}, Roles: []access.Role{access.Query}},
+	}
+	if !reflect.DeepEqual(c.HTTP.Tokens, want) {
+		t.Errorf("%+v", c.HTTP.Tokens)
+	}
+	c.Store.Dir = "x"
+	if err := c.Validate(); err != nil {
+		t.Error(err)
+	}
+	c.HTTP.Tokens["c"] = access.Grant{Tenants: []string{"acme"}, Roles: []access.Role{"admin"}}
+	if err := c.Validate(); err == nil || !strings.Contains(err.Error(), `no role "admin"`) {
+		t.Error(err)
+	}
+}
+
 func second[T any](_ T, err error) error { return err }
 
 // TestListsAndMapsAreSetWhole: of several sources the last one counts, and nothing of those before it.
@@ -190,7 +213,7 @@ func TestListsAndMapsAreSetWhole(t *testing.T) {
 		"--set":       {[]string{`kafka={c: {brokers: ["c:1"]}}`, "writer.shards=[]", "http.tokens={z: initech}"}, vars, "c", "z", 0},
 	} {
 		c := load(t, text, tc.set, tc.lookup)
-		if len(c.Kafka) != 1 || len(c.Kafka[tc.cluster].Brokers) != 1 || len(c.Writer.Shards) != tc.shards || len(c.HTTP.Tokens) != 1 || c.HTTP.Tokens[tc.tenant] == "" {
+		if len(c.Kafka) != 1 || len(c.Kafka[tc.cluster].Brokers) != 1 || len(c.Writer.Shards) != tc.shards || len(c.HTTP.Tokens) != 1 || len(c.HTTP.Tokens[tc.tenant].Tenants) != 1 {
 			t.Errorf("%s: %+v, %v, %v", name, c.Kafka, c.Writer.Shards, c.HTTP.Tokens)
 		}
 	}
@@ -271,7 +294,7 @@ func TestTheDocumentIsAConfiguration(t *testing.T) {
 func TestSecretsAreNeverShown(t *testing.T) {
 	c := Default()
 	c.Store.S3.SecretAccessKey = "hush"
-	c.HTTP.Tokens = map[string]string{"hush": "acme"}
+	c.HTTP.Tokens = access.Tokens{"hush": {Tenants: []string{"acme"}, Roles: []access.Role{access.Ingest}}}
 	c.Kafka["main"] = kafka.ClusterConfig{
 		Brokers: []string{"b:1"},
 		SASL:    kafka.SASLConfig{Mechanism: "PLAIN", Username: "u", Password: "hush", OAuth: kafka.OAuthConfig{ClientSecret: "hush"}},
