@@ -10,6 +10,8 @@ type Func struct {
 	Args     []vec.Type
 	Variadic bool
 	Out      vec.Type
+	// OutOf, if it is set, gives the type of the result instead of Out: where a constant argument decides it.
+	OutOf func(args []Expr) vec.Type
 	// SeesNulls: Eval is given rows with NULL arguments; otherwise such rows are NULL, and
 	// what Eval gives for them is not looked at.
 	SeesNulls bool
@@ -22,6 +24,12 @@ type Func struct {
 	// Example is a call and its result, for docs/sql.md, as "upper('ab') = 'AB'"; a test evaluates it.
 	Example, Doc string
 }
+
+// Types that stand in Func.Args alone.
+const (
+	Any     vec.Type = 255 // an argument of any type, taken as it is; NULL is of type Null then
+	AnyText vec.Type = 254 // an argument of any type, cast to VARCHAR as CAST does
+)
 
 // Eval computes n rows. Arguments are flat or constant, unless they are the only one that is not constant: then
 // they may be entries of a dictionary, which is flat too. It must not keep or change them. An error for
