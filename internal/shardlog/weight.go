@@ -1,0 +1,18 @@
+package shardlog
+
+// What an entry takes in memory, its place in the indexes included; measured.
+const (
+	fragmentWeight = 900
+	segmentWeight  = 500
+	bucketWeight   = 120
+	chunkWeight    = 1200
+)
+
+// Weight is about how many bytes of memory the state takes, to a factor of two.
+func (s *State) Weight() int64 {
+	weight := int64(len(s.live)-s.segments)*fragmentWeight + int64(s.segments)*segmentWeight + int64(len(s.intake))*chunkWeight
+	for _, list := range s.ids {
+		weight += int64(len(list)) * bucketWeight
+	}
+	return weight + 1<<14
+}
