@@ -28,7 +28,7 @@ func (r *Reader) Events() iter.Seq2[*Event, error] {
 	return func(yield func(*Event, error) bool) {
 		s := r.scan(append(append([]string{}, metaColumns...), colRest, colKeys, colRaw), r.attrs)
 		defer s.close()
-		e := Event{scan: s, tree: &asSent{r: r}}
+		e := Event{scan: s, tree: &asSent{attrs: r.attrs}}
 		for s.next() {
 			e.fill(s, idOf(s.bytes(colID)))
 			if !yield(&e, nil) {
@@ -139,7 +139,7 @@ func (n *shapeNode) append(dst []byte, attrs []attribute, values []parquet.Value
 
 // asSent builds the object of a row whose keys hold dots, or that has a rest.
 type asSent struct {
-	r     *Reader
+	attrs []attribute
 	nodes []sentNode
 	index map[sentKey]int32
 	text  []byte
@@ -168,11 +168,11 @@ func (a *asSent) append(dst []byte, values []parquet.Value, rest, keys []byte) (
 	if err != nil {
 		return dst, err
 	}
-	for i := range a.r.attrs {
+	for i := range a.attrs {
 		if values[i].IsNull() {
 			continue
 		}
-		attr := &a.r.attrs[i]
+		attr := &a.attrs[i]
 		path := lists[attr.Path]
 		if path == nil {
 			path = keysOfPath(attr.Path)

@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"io"
 	"iter"
-	"strconv"
-	"strings"
 
 	"github.com/parquet-go/parquet-go"
 	"github.com/parquet-go/parquet-go/format"
@@ -98,65 +96,11 @@ func (r *Reader) open() error {
 		return err
 	}
 	r.file = file
-	meta := map[string]string{}
-	for _, kv := range file.Metadata().KeyValueMetadata {
-		meta[kv.Key] = kv.Value
+	if r.info, err = infoOf(r.key, file.Metadata()); err != nil {
+		return err
 	}
-	version, err := strconv.Atoi(meta[metaFormat])
-	if err != nil || version < 1 {
-		return fmt.Errorf("format number %q", meta[metaFormat])
-	}
-	if version > FormatVersion {
-		return fmt.Errorf("%w: %s has format %d, this version reads up to %d", ErrNewerFormat, r.key, version, FormatVersion)
-	}
-	r.info = Info{
-		Tenant: event.TenantID(meta[metaTenant]), Rows: file.NumRows(), Format: version, Writer: file.Metadata().CreatedBy,
-		SortKey: strings.Split(meta[metaSortKey], ","),
-	}
-	switch meta[metaTable] {
-	case Events.String():
-		r.info.Kind = Events
-	case DeadLetters.String():
-		r.info.Kind = DeadLetters
-	default:
-		return fmt.Errorf("table %q", meta[metaTable])
-	}
-	if r.info.Bucket, err = strconv.ParseInt(meta[metaBucket], 10, 64); err != nil {
-		return fmt.Errorf("bucket: %w", err)
-	}
-	if r.info.Seq, err = strconv.ParseUint(meta[metaSeq], 10, 64); err != nil {
-		return fmt.Errorf("seq: %w", err)
-	}
-	return r.columns()
-}
-
-// columns tells our own columns and attributes apart and checks their types.
-func (r *Reader) columns() error {
-	r.own = map[string]int{}
-	for i, e := range r.file.Metadata().Schema[1:] {
-		if n, _ := e.NumChildren.Get(); n > 0 {
-			return fmt.Errorf("column %q is nested", e.Name)
-		}
-		if s := ownColumn(e.Name, r.info.Kind); s >= 0 {
-			if want := physicalOf(s); e.Type.V != want {
-				return fmt.Errorf("column %q is %v, not %v", e.Name, e.Type.V, want)
-			}
-			r.own[e.Name] = i
-			continue
-		}
-		t := typeOfElement(&e)
-		if t == 0 || r.info.Kind != Events {
-			return fmt.Errorf("column %q of an unknown type", e.Name)
-		}
-		r.attrs = append(r.attrs, attribute{Column{pathOfName(e.Name), t, e.Name, e.FieldID}, i})
-	}
-	for i := range ownSchema {
-		s := &ownSchema[i]
-		if _, ok := r.own[s.name]; !ok && s.required && s.name != colNanos && (s.tables == 0 || s.tables == r.info.Kind) {
-			return fmt.Errorf("no column %q", s.name)
-		}
-	}
-	return nil
+	r.own, r.attrs, err = columnsOf(file.Metadata().Schema[1:], r.info.Kind)
+	return err
 }
 
 func ownColumn(name string, kind Kind) int {

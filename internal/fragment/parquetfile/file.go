@@ -321,6 +321,12 @@ func CheckFooter(end []byte) error {
 	return nil
 }
 
+// FooterText is the footer itself, in Thrift's compact protocol; CheckFooter has passed for end.
+func FooterText(end []byte) []byte {
+	n := int(binary.LittleEndian.Uint32(end[len(end)-trailerBytes:]))
+	return end[len(end)-trailerBytes-n : len(end)-trailerBytes]
+}
+
 func (w *Writer) thrift(v any) {
 	b, err := thrift.Marshal(&compact, v)
 	if err != nil {

@@ -43,6 +43,8 @@ type Page struct {
 	codes  []int32
 	dict   *Dictionary
 	raw    []byte // what text lies in
+	nulls  []bool // of Flatten, by row
+	texts  []string
 
 	row, value int // of the next one that is not taken
 }
@@ -72,7 +74,7 @@ func (p *Page) Skip(n int) { p.skip(n) }
 
 // Kept is the memory of the page's buffers.
 func (p *Page) Kept() int {
-	return cap(p.levels) + 8*cap(p.nums) + cap(p.raw) + 4*cap(p.ends) + 4*cap(p.codes)
+	return cap(p.levels) + 8*cap(p.nums) + cap(p.raw) + 4*cap(p.ends) + 4*cap(p.codes) + cap(p.nulls) + 16*cap(p.texts)
 }
 
 // Rest is a page of the rows that are not taken, in memory of its own.

@@ -1,0 +1,217 @@
+package scan
+
+import (
+	"errors"
+	"fmt"
+	"sort"
+	"sync"
+	"unsafe"
+
+	"github.com/togodb/togo/internal/fragment"
+	"github.com/togodb/togo/internal/fragment/parquetfile"
+	"github.com/togodb/togo/query/vec"
+)
+
+// chunk is a column's part of a row group while it is read.
+type chunk struct {
+	g      *rowGroup
+	column *fragment.FileColumn
+	meta   *fragment.Chunk
+	typ    vec.Type
+	pages  []parquetfile.PageSpan
+	reader *parquetfile.ChunkReader
+	dict   *vec.Vector
+	bytes  []piece // what was read, ascending
+	live   []*page // by page; nil: not decoded, or given back
+	first  int     // pages below were given back
+}
+
+// page is a decoded page.
+type page struct {
+	raw    parquetfile.Page
+	values vec.Vector // of its rows
+}
+
+var pages = sync.Pool{New: func() any { return new(page) }}
+
+// keepPage bounds the memory of a page that is used again.
+const keepPage = 4 << 20
+
+func (p *page) free() {
+	if p.raw.Kept() <= keepPage {
+		pages.Put(p)
+	}
+}
+
+// fail names the object and the column.
+func (c *chunk) fail(err error) error {
+	return fmt.Errorf("%w: %s: column %q: %w", fragment.ErrCorrupt, c.g.file.Key, c.column.Name, err)
+}
+
+// pageOf is the page that has a row.
+func (c *chunk) pageOf(row int) int {
+	return sort.Search(len(c.pages), func(i int) bool { return c.pages[i].First > row }) - 1
+}
+
+// span is where a page lies, or the dictionary: -1.
+func (c *chunk) span(page int) fragment.Span {
+	if page < 0 {
+		return fragment.Span{From: c.meta.From, To: c.meta.Data}
+	}
+	p := &c.pages[page]
+	return fragment.Span{From: p.Offset, To: p.Offset + p.Bytes}
+}
+
+// read finds the bytes of a page among those that were fetched.
+func (c *chunk) read(page int) ([]byte, error) {
+	s := c.span(page)
+	for _, p := range c.bytes {
+		if p.has(s) {
+			return p.part(s), nil
+		}
+	}
+	if c.g.file.tail.has(s) {
+		return c.g.file.tail.part(s), nil
+	}
+	panic(fmt.Sprintf("scan: page %d of column %q of %s was not fetched", page, c.column.Name, c.g.file.Key))
+}
+
+// open reads the chunk's dictionary, if it has one.
+func (c *chunk) open() error {
+	if c.reader != nil {
+		return nil
+	}
+	c.reader = parquetfile.NewChunkReader(&c.column.Field, c.meta.Raw)
+	if c.meta.Data == c.meta.From {
+		return nil
+	}
+	b, err := c.read(-1)
+	if err != nil {
+		return err
+	}
+	if p, err := c.reader.Read(b, nil); err != nil || p != nil {
+		return c.fail(errors.Join(err, errors.New("its first page is to be a dictionary")))
+	}
+	d := c.reader.Dictionary()
+	c.dict = &vec.Vector{Type: c.typ, Len: d.Len()}
+	if c.column.Kind.Text() {
+		c.dict.Texts = d.Texts()
+	} else {
+		c.setNumbers(c.dict, d.Numbers())
+	}
+	return nil
+}
+
+// setNumbers makes numbers, as files have them, the values of a vector. They are changed in place.
+func (c *chunk) setNumbers(v *vec.Vector, numbers []int64) {
+	switch c.column.Kind {
+	case parquetfile.Double:
+		v.Doubles = unsafe.Slice((*float64)(unsafe.Pointer(unsafe.SliceData(numbers))), len(numbers))
+	case parquetfile.TimestampMicros:
+		for i := range numbers { // near the ends of int64 only the nanoseconds bring it back into its range
+			numbers[i] *= 1000
+		}
+		v.Ints = numbers
+	default:
+		v.Ints = numbers
+	}
+}
+
+// fill makes v the values of a page.
+func (c *chunk) fill(v *vec.Vector, f parquetfile.Flat, rows int) {
+	*v = vec.Vector{Type: c.typ, Len: rows, Nulls: f.Nulls}
+	switch {
+	case f.Codes == nil && c.column.Kind.Text():
+		v.Texts = f.Texts
+	case f.Codes == nil:
+		c.setNumbers(v, f.Numbers)
+	case c.dict.Len == 0: // all rows are null
+		c.blank(v)
+	case c.g.run.r.NoDictionaries:
+		c.spell(v, f.Codes)
+	default:
+		v.Codes, v.Dict = f.Codes, c.dict
+	}
+}
+
+// blank gives a vector of nulls any values.
+func (c *chunk) blank(v *vec.Vector) {
+	switch {
+	case c.typ.HasTexts():
+		v.Texts = make([]string, v.Len)
+	case c.typ == vec.Double:
+		v.Doubles = make([]float64, v.Len)
+	default:
+		v.Ints = make([]int64, v.Len)
+	}
+}
+
+// spell puts the dictionary's values in the place of codes.
+func (c *chunk) spell(v *vec.Vector, codes []int32) {
+	c.blank(v)
+	switch {
+	case v.Texts != nil:
+		for i, code := range codes {
+			v.Texts[i] = c.dict.Texts[code]
+		}
+	case v.Doubles != nil:
+		for i, code := range codes {
+			v.Doubles[i] = c.dict.Doubles[code]
+		}
+	default:
+		for i, code := range codes {
+			v.Ints[i] = c.dict.Ints[code]
+		}
+	}
+}
+
+// decode makes page i live.
+func (c *chunk) decode(i int) (*page, error) {
+	if p := c.live[i]; p != nil {
+		return p, nil
+	}
+	if err := c.open(); err != nil {
+		return nil, err
+	}
+	b, err := c.read(i)
+	if err != nil {
+		return nil, err
+	}
+	p := pages.Get().(*page)
+	got, err := c.reader.Read(b, &p.raw)
+	if err == nil && (got == nil || got.Rows != c.pages[i].Rows) {
+		err = fmt.Errorf("page %d has not the %d rows that the offset index says", i, c.pages[i].Rows)
+	}
+	if err != nil {
+		p.free()
+		return nil, c.fail(err)
+	}
+	c.g.run.stats.Pages.Add(1)
+	c.fill(&p.values, p.raw.Flatten(), got.Rows)
+	c.live[i] = p
+	return p, nil
+}
+
+// release gives back the pages that end at or before a row.
+func (c *chunk) release(row int) {
+	for ; c.first < len(c.pages) && c.pages[c.first].First+c.pages[c.first].Rows <= row; c.first++ {
+		c.drop(c.first)
+	}
+}
+
+func (c *chunk) drop(i int) {
+	if c.live[i] != nil {
+		c.live[i].free()
+		c.live[i] = nil
+	}
+}
+
+// rewind makes the chunk ready to be read from its first row again.
+func (c *chunk) rewind() { c.first = 0 }
+
+// close gives all pages back.
+func (c *chunk) close() {
+	for i := range c.live {
+		c.drop(i)
+	}
+}

@@ -1,0 +1,113 @@
+package scan
+
+import (
+	"cmp"
+	"slices"
+	"sync"
+
+	"github.com/togodb/togo/internal/fragment"
+	"github.com/togodb/togo/internal/fragment/parquetfile"
+)
+
+// wanted is bytes that a chunk needs.
+type wanted struct {
+	fragment.Span
+	c *chunk
+}
+
+const (
+	// gapBytes is how much a read may take along unasked for, to save a request.
+	gapBytes = 64 << 10
+	// readBytes is how much one read has at most, but for a page that is larger.
+	readBytes = 8 << 20
+)
+
+// fetch reads what the rows that are left need of some slots: what lies close together with one request, several requests at a time.
+func (g *rowGroup) fetch(slots []int) error {
+	var chunks []*chunk
+	for _, n := range slots {
+		chunks = g.slots[n].chunks(chunks)
+	}
+	if err := g.index(chunks); err != nil {
+		return err
+	}
+	var spans []wanted
+	for _, c := range chunks {
+		spans = g.want(c, spans)
+	}
+	slices.SortFunc(spans, func(a, b wanted) int { return cmp.Compare(a.From, b.From) })
+	var reads [][]wanted
+	for len(spans) > 0 {
+		n, to := 1, spans[0].To
+		for n < len(spans) && spans[n].From <= to+gapBytes && spans[n].To-spans[0].From <= readBytes {
+			to = max(to, spans[n].To)
+			n++
+		}
+		reads = append(reads, spans[:n])
+		spans = spans[n:]
+	}
+	got := make([]piece, len(reads))
+	errs := make([]error, len(reads))
+	read := func(i int) {
+		from, to := reads[i][0].From, reads[i][0].To
+		for _, s := range reads[i] {
+			to = max(to, s.To)
+		}
+		if errs[i] = g.run.read(to - from); errs[i] == nil {
+			got[i], errs[i] = g.run.get(g.run.ctx, g.file.Fragment, from, to-from, g.run.stats)
+		}
+	}
+	if len(reads) == 1 {
+		read(0)
+	} else {
+		var running sync.WaitGroup
+		for i := range reads {
+			running.Go(func() { read(i) })
+		}
+		running.Wait()
+	}
+	for i, err := range errs {
+		if err != nil {
+			return err
+		}
+		for _, s := range reads[i] {
+			if n := len(s.c.bytes); n == 0 || s.c.bytes[n-1].from != got[i].from {
+				s.c.bytes = append(s.c.bytes, got[i])
+			}
+		}
+	}
+	return nil
+}
+
+// index reads the offset indexes of chunks.
+func (g *rowGroup) index(chunks []*chunk) error {
+	for _, c := range chunks {
+		if c.pages != nil {
+			continue
+		}
+		at := g.file.tail
+		if !at.has(c.meta.OffsetIndex) {
+			var err error
+			if at, err = g.file.indexes(g.run); err != nil {
+				return err
+			}
+		}
+		var err error
+		if c.pages, err = parquetfile.ReadOffsetIndex(at.part(c.meta.OffsetIndex), c.meta.Data, c.meta.To, g.meta.Rows); err != nil {
+			return c.fail(err)
+		}
+		c.live = make([]*page, len(c.pages))
+	}
+	return nil
+}
+
+// indexes reads all indexes of the file, once.
+func (o *opened) indexes(x *run) (piece, error) {
+	o.once.Do(func() {
+		s := o.footer.Indexes
+		if o.err = x.read(s.Len()); o.err == nil {
+			o.index, o.err = x.get(x.ctx, o.Fragment, s.From, s.Len(), x.stats)
+		}
+	})
+	return o.index, o.err
+}
