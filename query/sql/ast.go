@@ -57,7 +57,7 @@ type Order struct {
 	NullsFirst, NullsLast bool
 }
 
-// Expr is an expression. String is SQL that reads back into the same tree.
+// Expr is an expression. String is SQL that reads back into the same tree, unless it is so deep that its parentheses exceed Parse's limit.
 type Expr interface {
 	Place() (line, column int)
 	String() string
@@ -66,8 +66,10 @@ type Expr interface {
 // The expressions. What SQL has two spellings for has one form here:
 // x::T is Cast; x AT TIME ZONE z is Call timezone(z, x); EXTRACT(f FROM x) is Call date_part('f', x);
 // POSITION(a IN b) is Call strpos(b, a); SUBSTRING(x FROM a FOR b) is Call substring(x, a, b);
-// TRIM(LEADING c FROM x) is Call ltrim(x, c); x ~ y is Call regexp_matches(x, y), !~ its Not; ^ and ** are Call pow;
-// NOT BETWEEN, NOT IN, NOT LIKE, IS NOT NULL have their Not set; count(*) has Star; CURRENT_TIMESTAMP is Call now().
+// TRIM(LEADING c FROM x) is Call ltrim(x, c); x ~ y and SIMILAR TO are Call regexp_full_match(x, y) as in DuckDB, !~ its Not;
+// ^ and ** are Call pow; x ^@ y is Call starts_with(x, y); INTERVAL (x) HOUR is Call to_hours of x as BIGINT;
+// NOT BETWEEN, NOT IN, NOT LIKE, IS NOT NULL have their Not set; count(*) has Star; CURRENT_TIMESTAMP is Call now(),
+// CURRENT_DATE its Cast to DATE; x ~~ y is Like; count() has Star.
 type (
 	// Ident is a column, perhaps behind its table's name or alias.
 	Ident struct {
@@ -99,13 +101,13 @@ type (
 		Type TypeName
 		Text string
 	}
-	// Unary is -x, +x or NOT x.
+	// Unary is -x, +x, ~x or NOT x.
 	Unary struct {
 		Pos
-		Op string // "-", "+", "NOT"
+		Op string // "-", "+", "~", "NOT"
 		X  Expr
 	}
-	// Binary is one of + - * / // % || = <> < <= > >= AND OR -> ->> . Pos is the operator's.
+	// Binary is one of + - * / // % || = <> < <= > >= AND OR -> ->> & | << >> . Pos is the operator's.
 	Binary struct {
 		Pos
 		Op   string
