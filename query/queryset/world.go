@@ -1,0 +1,90 @@
+package queryset
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/togodb/togo/internal/event"
+	"github.com/togodb/togo/internal/objstore"
+)
+
+// World is a set with tenants of several kinds: acme has events of all shapes and dead letters, nano has times with nanoseconds,
+// real has events of real services, few has a handful, void has nothing.
+type World struct {
+	*Set
+	Tenants []event.TenantID
+	// Sent are the payloads of the events by tenant and id.
+	Sent map[event.TenantID]map[string]string
+	// Nanos are the tenants with nanoseconds.
+	Nanos map[event.TenantID]bool
+}
+
+// WorldShards is how many shards a World has.
+const WorldShards = 3
+
+// NewWorld writes about rows events for acme, and fewer for the others; folder is that of internal/fragment/testdata.
+func NewWorld(ctx context.Context, store objstore.Store, seed uint64, rows int, folder string) (*World, error) {
+	set, err := New(ctx, store, Config{Shards: WorldShards, Spread: 2})
+	if err != nil {
+		return nil, err
+	}
+	w := &World{
+		Set: set, Tenants: []event.TenantID{"acme", "nano", "real", "few", "void"},
+		Sent: map[event.TenantID]map[string]string{}, Nanos: map[event.TenantID]bool{"nano": true},
+	}
+	for _, t := range w.Tenants {
+		w.Sent[t] = map[string]string{}
+	}
+	acme, nano, few := NewEvents("acme", seed), NewEvents("nano", seed+1), NewEvents("few", seed+2)
+	nano.Nanos = true
+	real, err := realRows("real", folder)
+	if err != nil {
+		return nil, err
+	}
+	const commits = 14
+	for i := range commits {
+		batch := slices.Concat(acme.Next(rows/commits), nano.Next(rows/commits/3), acme.Letters(4), nano.Letters(1), real[len(real)*i/commits:len(real)*(i+1)/commits])
+		if i < 6 {
+			batch = append(batch, few.Next(3)...)
+		}
+		for _, r := range batch {
+			if r.Reason == "" {
+				w.Sent[r.Tenant][r.ID] = r.Payload
+			}
+		}
+		if err := w.Commit(ctx, batch...); err != nil {
+			return nil, err
+		}
+	}
+	return w, nil
+}
+
+// realRows are real events, one every half minute.
+func realRows(tenant event.TenantID, folder string) ([]Row, error) {
+	var out []Row
+	for _, name := range []string{"app", "haproxy", "mixed", "otel_logs", "otel_spans", "vpcflow", "segment"} {
+		f, err := os.Open(filepath.Join(folder, name+".ndjson"))
+		if err != nil {
+			return nil, err
+		}
+		defer f.Close()
+		s := bufio.NewScanner(f)
+		s.Buffer(nil, 1<<20)
+		for s.Scan() {
+			if line := strings.TrimSpace(s.Text()); strings.HasPrefix(line, "{") {
+				at := Begin.Add(time.Duration(len(out)) * 30 * time.Second)
+				out = append(out, Row{Tenant: tenant, Timestamp: event.Timestamp(at.UnixNano()), ID: fmt.Sprintf("r%04d", len(out)), Payload: line})
+			}
+		}
+		if s.Err() != nil {
+			return nil, s.Err()
+		}
+	}
+	return out, nil
+}

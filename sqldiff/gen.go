@@ -1,0 +1,197 @@
+package main
+
+import (
+	"math/rand/v2"
+	"strconv"
+	"strings"
+)
+
+// generator makes queries of a tenant's tables.
+type generator struct {
+	r       *rand.Rand
+	columns []*column
+	nanos   bool
+	tables  map[kind][]*template // by what they give, as often as they weigh
+	allowed func(*template) bool
+	cannot  bool // no row to look at: constants alone
+}
+
+func newGenerator(seed uint64, columns []*column, nanos bool) *generator {
+	g := &generator{r: rand.New(rand.NewPCG(seed, 4)), columns: columns, nanos: nanos, tables: map[kind][]*template{}}
+	for i := range templates {
+		t := &templates[i]
+		if nanos && !wholeNanos(t) {
+			continue
+		}
+		for range max(1, t.weight) {
+			g.tables[t.k] = append(g.tables[t.k], t)
+		}
+	}
+	return g
+}
+
+// wholeNanos tells forms that DuckDB computes to the nanosecond; most others it takes down to microseconds.
+func wholeNanos(t *template) bool {
+	if t.k == kWall || strings.ContainsAny(t.args, "wv") {
+		return false
+	}
+	if t.k == kTime {
+		return strings.HasPrefix(t.t, "date_trunc") || strings.HasPrefix(t.t, "coalesce") || strings.HasPrefix(t.t, "greatest")
+	}
+	if !strings.Contains(t.args, "t") {
+		return t.k != kSpan && t.k != kDate
+	}
+	return t.args == "tkt" || t.args == "tkT" || t.args == "tTT" || t.args == "tf" || strings.HasPrefix(t.t, "year") || strings.HasPrefix(t.t, "hour")
+}
+
+func (g *generator) often(n int) bool { return g.r.IntN(100) < n }
+
+func pick[T any](g *generator, list []T) T { return list[g.r.IntN(len(list))] }
+
+// leaf is a column of the kind, or a constant.
+func (g *generator) leaf(k kind) expr {
+	if !g.cannot && g.often(80) {
+		if c := g.column(k); c != nil {
+			return c.as[k]
+		}
+	}
+	return g.constant(k)
+}
+
+func (g *generator) column(k kind) *column {
+	var list []*column
+	for _, c := range g.columns {
+		if _, ok := c.as[k]; ok {
+			list = append(list, c)
+		}
+	}
+	if len(list) == 0 {
+		return nil
+	}
+	return pick(g, list)
+}
+
+var words = []string{"", "a", "error", "web", "GET", "ä", "日本", "200", "timeout", "%", "x y", "it's", "12", "1.5", "true", "2025-07-01", `{"a":[1]}`, "'"}
+
+func (g *generator) constant(k kind) expr {
+	if g.often(3) {
+		e := both("CAST(NULL AS "+sqlType[k]+")", "CAST(NULL AS "+sqlType[k]+")", k)
+		if k == kTime && g.nanos {
+			e.D = "CAST(NULL AS TIMESTAMP_NS)"
+		}
+		return e
+	}
+	if !g.cannot && g.often(60) {
+		if c := g.column(k); c != nil && len(c.samples[k]) > 0 && (c.small || k != kInt) {
+			return pick(g, c.samples[k])
+		}
+	}
+	switch k {
+	case kBool:
+		return constant(k, pick(g, []string{"true", "false"}), g.nanos)
+	case kInt:
+		return constant(k, strconv.Itoa(pick(g, []int{0, 1, -1, 2, 7, 10, 100, 200, 404, 500, -3})), g.nanos)
+	case kDouble:
+		return constant(k, pick(g, []string{"0.5", "0", "1", "-1.5", "100.25", "1e3", "0.1", "2.5"}), g.nanos)
+	case kTime:
+		return constant(k, pick(g, []string{"2025-06-30T23:00:00", "2025-07-01T00:15:00.5", "2025-06-30T22:00:00", "2025-07-02T00:00:00", "2025-06-30T23:59:59.123456"}), g.nanos)
+	case kDate:
+		return constant(k, pick(g, []string{"2025-06-30", "2025-07-01"}), g.nanos)
+	case kWall:
+		t := "TIMESTAMP " + literal(pick(g, []string{"2025-06-30 23:00:00", "2025-07-01 00:30:00.5", "2025-03-30 02:30:00"}))
+		return both(t, t, k)
+	case kSpan:
+		i := pick(g, choices['I'])
+		return both(i, i, k)
+	case kJSON:
+		t := literal(pick(g, []string{`{"a":1,"b":{"c":"x"}}`, `[1,2,3]`, `"t"`, `null`, `{"a":[true,null]}`}))
+		return both("CAST("+t+" AS JSON)", "CAST("+t+" AS JSON)", k)
+	}
+	return constant(kText, pick(g, words), g.nanos)
+}
+
+var sqlType = map[kind]string{kBool: "BOOLEAN", kInt: "BIGINT", kDouble: "DOUBLE", kText: "VARCHAR", kJSON: "JSON", kTime: "TIMESTAMPTZ", kWall: "TIMESTAMP", kDate: "DATE", kSpan: "INTERVAL"}
+
+// expr makes an expression of the kind, nested at most so deep.
+func (g *generator) expr(k kind, depth int) expr {
+	if depth <= 0 || g.often(25) || len(g.tables[k]) == 0 {
+		return g.leaf(k)
+	}
+	t := pick(g, g.tables[k])
+	return g.fill(t, depth)
+}
+
+func (g *generator) fill(t *template, depth int) expr {
+	var ts, ds []string
+	for i := range len(t.args) {
+		a := t.args[i]
+		if list, ok := choices[a]; ok {
+			c := pick(g, list)
+			ts, ds = append(ts, c), append(ds, c)
+			continue
+		}
+		k := kind(a)
+		var e expr
+		// Conditions on a column and a constant are what people write, and what is pruned by.
+		switch {
+		case t.k == kBool && k != kBool && i > 0 && g.often(75):
+			e = g.constant(k)
+		case k == kInt && t.k == kInt:
+			e = g.small(depth - 1)
+		default:
+			e = g.expr(k, depth-1)
+		}
+		ts, ds = append(ts, e.T), append(ds, e.D)
+	}
+	d := t.d
+	if d == "" {
+		d = t.t
+	}
+	return both("("+fill(t.t, ts)+")", "("+fill(d, ds)+")", t.k)
+}
+
+// small is a whole number that can be calculated with, without an overflow.
+func (g *generator) small(depth int) expr {
+	if depth > 0 && g.often(30) {
+		for _, name := range []string{"length($1)", "strlen($1)", "hour($1)", "$1 % $2"} {
+			for i := range templates {
+				if templates[i].t == name && g.often(40) && (!g.nanos || wholeNanos(&templates[i])) {
+					return g.fill(&templates[i], depth)
+				}
+			}
+		}
+	}
+	var list []*column
+	for _, c := range g.columns {
+		if _, ok := c.as[kInt]; ok && c.small {
+			list = append(list, c)
+		}
+	}
+	if len(list) == 0 || g.cannot || g.often(20) {
+		return constant(kInt, strconv.Itoa(g.r.IntN(20)-5), g.nanos)
+	}
+	return pick(g, list).as[kInt]
+}
+
+// any is an expression of any kind that can be shown, grouped and ordered.
+func (g *generator) any(depth int) expr {
+	return g.expr(pick(g, []kind{kText, kText, kText, kInt, kInt, kDouble, kDouble, kBool, kTime, kTime, pick(g, []kind{kWall, kDate, kSpan})}), depth)
+}
+
+// natural is a column as it is where nothing special is wanted of it.
+func (g *generator) natural() expr {
+	c := pick(g, g.columns)
+	return c.as[c.kind]
+}
+
+func (g *generator) where() (t, d string) {
+	if g.often(25) {
+		return "", ""
+	}
+	e := g.expr(kBool, 1+g.r.IntN(3))
+	if g.often(30) {
+		from, to := g.constant(kTime), g.constant(kTime)
+		e = both("timestamp >= "+from.T+" AND timestamp < "+to.T+" AND "+e.T, "timestamp >= "+from.D+" AND timestamp < "+to.D+" AND "+e.D, kBool)
+	}
+	return " WHERE " + e.T, " WHERE " + e.D
+}

@@ -1,0 +1,346 @@
+package main
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/togodb/togo/query/queryset/answer"
+)
+
+// pair is one query in both dialects, and how its answers are compared.
+type pair struct {
+	T, D  string
+	kinds []kind
+	rules answer.Rules
+}
+
+// query makes one of any shape.
+func (g *generator) query() pair {
+	switch n := g.r.IntN(100); {
+	case n < 30:
+		return g.rows()
+	case n < 45:
+		return g.total()
+	case n < 80:
+		return g.groups()
+	case n < 88:
+		return g.distinct()
+	case n < 92:
+		return g.page()
+	case n < 95:
+		return g.letters()
+	case n < 97:
+		return g.star()
+	}
+	return g.constants()
+}
+
+// list gathers the select list.
+type list struct {
+	t, d  []string
+	kinds []kind
+}
+
+func (l *list) add(e expr, alias string) {
+	d := e.D
+	if e.K == kJSON {
+		d += "::VARCHAR"
+	}
+	if alias != "" {
+		e.T, d = e.T+" AS "+alias, d+" AS "+alias
+	}
+	l.t, l.d, l.kinds = append(l.t, e.T), append(l.d, d), append(l.kinds, e.K)
+}
+
+func (l *list) text() (t, d string) { return strings.Join(l.t, ", "), strings.Join(l.d, ", ") }
+
+// direction is what may stand behind a key of ORDER BY.
+func (g *generator) direction() string {
+	return pick(g, []string{"", "", " ASC", " DESC", " DESC NULLS FIRST", " ASC NULLS FIRST", " DESC NULLS LAST"})
+}
+
+func (g *generator) limit() string {
+	s := ""
+	if g.often(70) {
+		s = " LIMIT " + strconv.Itoa(pick(g, []int{0, 1, 3, 10, 100, 5000}))
+	}
+	if g.often(25) {
+		s += " OFFSET " + strconv.Itoa(pick(g, []int{0, 1, 5, 200}))
+	}
+	return s
+}
+
+// rows are columns and expressions of events.
+func (g *generator) rows() pair {
+	var l list
+	for range 1 + g.r.IntN(4) {
+		if g.often(50) {
+			l.add(g.natural(), "")
+		} else if g.often(8) {
+			l.add(g.expr(kJSON, 2), "")
+		} else {
+			l.add(g.any(1+g.r.IntN(3)), "")
+		}
+	}
+	p := pair{}
+	t, d := g.where()
+	order, orderD := "", ""
+	if g.often(50) {
+		var keys, keysD []string
+		if g.often(50) {
+			dir := g.direction()
+			keys, keysD = append(keys, "timestamp"+dir), append(keysD, "timestamp"+dir)
+		} else {
+			for range g.r.IntN(3) {
+				e, dir := computed(g.any(g.r.IntN(2))), g.direction()
+				keys, keysD = append(keys, e.T+dir), append(keysD, e.D+dir)
+			}
+		}
+		dir := g.direction()
+		keys, keysD = append(keys, "id"+dir), append(keysD, "id"+dir)
+		limit := g.limit()
+		order, orderD = " ORDER BY "+strings.Join(keys, ", ")+limit, " ORDER BY "+strings.Join(keysD, ", ")+limit
+		p.rules.Ordered = true
+	}
+	lt, ld := l.text()
+	p.T, p.D, p.kinds = "SELECT "+lt+" FROM events"+t+order, "SELECT "+ld+" FROM events"+d+orderD, l.kinds
+	return p
+}
+
+// computed keeps a constant from being read as a position, or refused for having no effect.
+func computed(e expr) expr {
+	format := map[kind]string{kInt: "(%s) + 0", kDouble: "(%s) + 0", kText: "%s || ''", kBool: "(%s) AND true"}[e.K]
+	if !e.C || format == "" {
+		return e
+	}
+	return both(fmt.Sprintf(format, e.T), fmt.Sprintf(format, e.D), e.K)
+}
+
+// aggregate adds one to the list.
+func (g *generator) aggregate(l *list, p *pair) {
+	filter, filterD := "", ""
+	if g.often(20) {
+		e := g.expr(kBool, 2)
+		filter, filterD = " FILTER (WHERE "+e.T+")", " FILTER (WHERE "+e.D+")"
+	}
+	number := func() expr {
+		if g.often(60) {
+			var list []expr
+			for _, c := range g.columns {
+				for _, k := range []kind{kInt, kDouble} {
+					if e, ok := c.as[k]; ok && c.small {
+						list = append(list, e)
+					}
+				}
+			}
+			if len(list) > 0 {
+				return pick(g, list)
+			}
+		}
+		return g.small(2)
+	}
+	one := func(k kind, format string, e expr) {
+		l.add(both(fmt.Sprintf(format, e.T)+filter, fmt.Sprintf(format, e.D)+filterD, k), "")
+	}
+	some := g.any(g.r.IntN(2))
+	switch g.r.IntN(24) {
+	case 0, 1, 2:
+		l.add(both("count(*)"+filter, "count(*)"+filterD, kInt), "")
+	case 3, 4:
+		one(kInt, "count(%s)", some)
+	case 5:
+		one(kInt, "count(DISTINCT %s)", some)
+	case 6, 7, 8:
+		e := number()
+		one(e.K, "sum(%s)", e)
+	case 9, 10:
+		one(kDouble, "avg(%s)", number())
+	case 11, 12:
+		one(some.K, "min(%s)", some)
+	case 13, 14:
+		one(some.K, "max(%s)", some)
+	case 15:
+		one(kDouble, pick(g, []string{"stddev(%s)", "stddev_samp(%s)", "stddev_pop(%s)", "var_samp(%s)", "var_pop(%s)", "variance(%s)"}), number())
+	case 16:
+		one(kDouble, pick(g, []string{"median(%s)", "quantile_cont(%s, 0.9)", "quantile_cont(%s, 0.25)", "quantile_cont(%s, 0.99)"}), number())
+	case 17:
+		e := number()
+		one(e.K, pick(g, []string{"quantile_disc(%s, 0.5)", "quantile_disc(%s, 0.9)"}), e)
+	case 18:
+		p.loose(len(l.t), 0.15)
+		one(kInt, "approx_count_distinct(%s)", some)
+	case 19:
+		one(some.K, "arg_min(%s, id)", some)
+	case 20:
+		one(some.K, "arg_max(%s, id)", some)
+	case 21:
+		one(kBool, pick(g, []string{"bool_and(%s)", "bool_or(%s)"}), g.expr(kBool, 1))
+	case 22:
+		one(kText, "string_agg(%s, ',' ORDER BY id)", g.expr(kText, 1))
+	case 23:
+		e := number()
+		one(e.K, "sum(DISTINCT %s)", e)
+	}
+}
+
+func (p *pair) loose(i int, by float64) {
+	if p.rules.Loose == nil {
+		p.rules.Loose = map[int]float64{}
+	}
+	p.rules.Loose[i] = by
+}
+
+// total is aggregates over all rows.
+func (g *generator) total() pair {
+	var l list
+	p := pair{}
+	for range 1 + g.r.IntN(4) {
+		g.aggregate(&l, &p)
+	}
+	if g.often(20) {
+		l, p = list{}, pair{}
+		l.add(both("count(*)", "count(*)", kInt), "")
+		l.add(both("min(timestamp)", "min(timestamp)", kTime), "")
+		l.add(both("max(timestamp)", "max(timestamp)", kTime), "")
+	}
+	t, d := g.where()
+	lt, ld := l.text()
+	p.T, p.D, p.kinds = "SELECT "+lt+" FROM events"+t, "SELECT "+ld+" FROM events"+d, l.kinds
+	return p
+}
+
+// groups are aggregates by keys.
+func (g *generator) groups() pair {
+	var l list
+	p := pair{}
+	keys := 1 + g.r.IntN(2)
+	how := g.r.IntN(4)
+	var byT, byD []string
+	for i := range keys {
+		var e expr
+		switch g.r.IntN(4) {
+		case 0:
+			e = g.any(2)
+		case 1:
+			e = g.fill(&template{k: kTime, t: "date_trunc('$2', $1)", args: "tu"}, 1)
+		default:
+			for e = g.natural(); e.K == kJSON; e = g.natural() {
+			}
+		}
+		alias := ""
+		switch how {
+		case 0:
+			byT, byD = append(byT, strconv.Itoa(i+1)), append(byD, strconv.Itoa(i+1))
+		case 1:
+			alias = fmt.Sprintf("k%d", i)
+			byT, byD = append(byT, alias), append(byD, alias)
+		default:
+			e = computed(e)
+			byT, byD = append(byT, e.T), append(byD, e.D)
+		}
+		l.add(e, alias)
+	}
+	for range 1 + g.r.IntN(3) {
+		g.aggregate(&l, &p)
+	}
+	t, d := g.where()
+	by := " GROUP BY "
+	groupT, groupD := by+strings.Join(byT, ", "), by+strings.Join(byD, ", ")
+	if how == 2 {
+		groupT, groupD = " GROUP BY ALL", " GROUP BY ALL"
+	}
+	if g.often(20) {
+		having := pick(g, []string{" HAVING count(*) > 3", " HAVING count(DISTINCT id) BETWEEN 2 AND 50", " HAVING max(timestamp) > min(timestamp)"})
+		groupT, groupD = groupT+having, groupD+having
+	}
+	if g.often(40) {
+		var order []string
+		if g.often(40) {
+			order = append(order, "count(*)"+pick(g, []string{"", " DESC"}))
+		}
+		for i := range keys {
+			order = append(order, strconv.Itoa(i+1)+g.direction())
+		}
+		tail := " ORDER BY " + strings.Join(order, ", ") + g.limit()
+		groupT, groupD, p.rules.Ordered = groupT+tail, groupD+tail, true
+	}
+	lt, ld := l.text()
+	p.T, p.D, p.kinds = "SELECT "+lt+" FROM events"+t+groupT, "SELECT "+ld+" FROM events"+d+groupD, l.kinds
+	return p
+}
+
+func (g *generator) distinct() pair {
+	var l list
+	p := pair{}
+	for range 1 + g.r.IntN(2) {
+		if g.often(60) {
+			l.add(g.natural(), "")
+		} else {
+			l.add(g.any(2), "")
+		}
+	}
+	t, d := g.where()
+	order := ""
+	if g.often(50) {
+		var keys []string
+		for i := range l.t {
+			keys = append(keys, strconv.Itoa(i+1)+g.direction())
+		}
+		order, p.rules.Ordered = " ORDER BY "+strings.Join(keys, ", ")+g.limit(), true
+	}
+	lt, ld := l.text()
+	p.T, p.D, p.kinds = "SELECT DISTINCT "+lt+" FROM events"+t+order, "SELECT DISTINCT "+ld+" FROM events"+d+order, l.kinds
+	return p
+}
+
+// page is one of a walk by key.
+func (g *generator) page() pair {
+	at := g.constant(kTime)
+	id := pick(g, []string{"e00001", "e00500", "ä", "r0100", ""})
+	op, dir := "<", " DESC"
+	if g.often(50) {
+		op, dir = ">", ""
+	}
+	e := g.expr(kBool, 1)
+	n := pick(g, []int{1, 20, 100})
+	format := "SELECT timestamp, id FROM events WHERE (timestamp, id) %s (%s, '%s') AND (%s OR id > 'e') ORDER BY timestamp%s, id%s LIMIT %d"
+	return pair{T: fmt.Sprintf(format, op, at.T, id, e.T, dir, dir, n), D: fmt.Sprintf(format, op, at.D, id, e.D, dir, dir, n), kinds: []kind{kTime, kText}, rules: answer.Rules{Ordered: true}}
+}
+
+// letters asks dead letters.
+func (g *generator) letters() pair {
+	s := pick(g, []string{
+		"SELECT reason, count(*), min(timestamp), max(id) FROM dead_letters GROUP BY 1",
+		"SELECT timestamp, id, reason, detail, payload, format, source_topic, source_partition, source_offset FROM dead_letters",
+		"SELECT count(*) FROM dead_letters WHERE reason = 'malformed' AND detail IS NOT NULL",
+		"SELECT id FROM dead_letters WHERE detail LIKE '%ä%' ORDER BY timestamp DESC, id LIMIT 3",
+		"SELECT DISTINCT reason, detail FROM dead_letters WHERE timestamp >= '2025-06-30T23:00:00Z'",
+		"SELECT count(*), count(DISTINCT payload) FROM dead_letters",
+	})
+	kinds := []kind{}
+	if strings.HasPrefix(s, "SELECT timestamp") {
+		kinds = []kind{kTime}
+	}
+	if strings.HasPrefix(s, "SELECT reason, count(*), min") {
+		kinds = []kind{kText, kInt, kTime}
+	}
+	return pair{T: s, D: s, kinds: kinds, rules: answer.Rules{Ordered: strings.Contains(s, "ORDER BY")}}
+}
+
+func (g *generator) star() pair {
+	t, d := g.where()
+	return pair{T: "SELECT * FROM events" + t, D: "SELECT timestamp, id, _event FROM events" + d, kinds: []kind{kTime, kText, kJSON}}
+}
+
+// constants is SELECT without FROM.
+func (g *generator) constants() pair {
+	g.cannot = true
+	defer func() { g.cannot = false }()
+	var l list
+	for range 1 + g.r.IntN(4) {
+		l.add(g.any(3), "")
+	}
+	t, d := l.text()
+	return pair{T: "SELECT " + t, D: "SELECT " + d, kinds: l.kinds}
+}
