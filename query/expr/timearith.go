@@ -1,0 +1,140 @@
+package expr
+
+import (
+	"math"
+
+	"github.com/togodb/togo/query/calendar"
+	"github.com/togodb/togo/query/fail"
+	"github.com/togodb/togo/query/vec"
+)
+
+// timeArithmetic is arithmetic with times and intervals.
+func timeArithmetic(name string, l, r vec.Type) (form, bool) {
+	stamp := func(t vec.Type) bool { return t == vec.Timestamp || t == vec.TimestampTZ }
+	number := func(t vec.Type) bool { return t == vec.Int || t == vec.Double }
+	sign, addSpan := int64(1), calendar.Add
+	if name == "-" {
+		sign, addSpan = -1, calendar.Subtract
+	}
+	if l == vec.Null {
+		l = nullBeside(name, r)
+	}
+	if r == vec.Null {
+		r = nullBeside(name, l)
+	}
+	switch {
+	case name == "+" && l == vec.Interval && (stamp(r) || r == vec.Date), name == "+" && l == vec.Int && r == vec.Date:
+		f, ok := timeArithmetic(name, r, l)
+		return form{l, r, f.out, func(at fail.Placed) kernel { return swapped(f.kernel(at)) }}, ok
+	case (name == "+" || name == "-") && stamp(l) && r == vec.Interval:
+		return each(l, r, l, func(a, b vec.Value) (vec.Value, error) {
+			n, err := addSpan(a.Int, b.Span)
+			return vec.Value{Type: l, Int: n}, err
+		})
+	case (name == "+" || name == "-") && l == vec.Date && r == vec.Interval:
+		return each(vec.Timestamp, r, vec.Timestamp, func(a, b vec.Value) (vec.Value, error) {
+			n, err := addSpan(a.Int, b.Span)
+			return vec.Value{Type: vec.Timestamp, Int: n}, err
+		})
+	case (name == "+" || name == "-") && l == vec.Date && r == vec.Int:
+		return each(l, r, vec.Date, func(a, b vec.Value) (vec.Value, error) {
+			if b.Int > maxDays || b.Int < -maxDays {
+				return vec.Value{}, beyondDates
+			}
+			n := a.Int + sign*b.Int
+			if n > maxDays || n < -maxDays {
+				return vec.Value{}, beyondDates
+			}
+			return vec.Value{Type: vec.Date, Int: n}, nil
+		})
+	case name == "-" && l == vec.Date && r == vec.Date:
+		return each(l, r, vec.Int, func(a, b vec.Value) (vec.Value, error) {
+			return vec.Value{Type: vec.Int, Int: a.Int - b.Int}, nil
+		})
+	case name == "-" && (stamp(l) || l == vec.Date) && (stamp(r) || r == vec.Date):
+		t := vec.Timestamp
+		if l == vec.TimestampTZ || r == vec.TimestampTZ {
+			t = vec.TimestampTZ
+		}
+		return each(t, t, vec.Interval, func(a, b vec.Value) (vec.Value, error) {
+			s, err := calendar.Between(a.Int, b.Int)
+			return vec.Value{Type: vec.Interval, Span: s}, err
+		})
+	case (name == "+" || name == "-") && l == vec.Interval && r == vec.Interval:
+		return each(l, r, vec.Interval, func(a, b vec.Value) (vec.Value, error) {
+			if sign < 0 {
+				var err error
+				if b.Span, err = calendar.Negate(b.Span); err != nil {
+					return vec.Value{}, err
+				}
+			}
+			s, err := calendar.Sum(a.Span, b.Span)
+			return vec.Value{Type: vec.Interval, Span: s}, err
+		})
+	case name == "*" && l == vec.Interval && number(r), name == "/" && l == vec.Interval && number(r):
+		if name == "*" && r == vec.Int {
+			return each(l, r, vec.Interval, func(a, b vec.Value) (vec.Value, error) {
+				s, err := calendar.Times(a.Span, b.Int)
+				return vec.Value{Type: vec.Interval, Span: s}, err
+			})
+		}
+		return each(l, vec.Double, vec.Interval, func(a, b vec.Value) (vec.Value, error) {
+			if name == "/" && b.Double == 0 {
+				return vec.Value{}, nil
+			}
+			scale := calendar.Scale
+			if name == "/" {
+				scale = calendar.Divide
+			}
+			s, err := scale(a.Span, b.Double)
+			return vec.Value{Type: vec.Interval, Span: s}, err
+		})
+	case name == "*" && number(l) && r == vec.Interval:
+		f, ok := timeArithmetic(name, r, l)
+		return form{f.r, f.l, f.out, func(at fail.Placed) kernel { return swapped(f.kernel(at)) }}, ok
+	}
+	return form{}, false
+}
+
+// nullBeside is the type that NULL is taken for.
+func nullBeside(name string, other vec.Type) vec.Type {
+	switch {
+	case name == "*" || name == "/":
+		return vec.Int
+	case other == vec.Date:
+		return vec.Int
+	}
+	return vec.Interval
+}
+
+func swapped(k kernel) kernel {
+	return func(s *Scratch, args []*vec.Vector, n int, nulls []bool) (*vec.Vector, error) {
+		return k(s, []*vec.Vector{args[1], args[0]}, n, nulls)
+	}
+}
+
+// maxDays bounds DATEs and the days of INTERVALs.
+const maxDays = math.MaxInt32
+
+var beyondDates = fail.New(fail.OutOfRange, "the result is beyond the range of DATE")
+
+// each is a form that is computed value by value; a result of type Null is NULL.
+func each(l, r, out vec.Type, f func(a, b vec.Value) (vec.Value, error)) (form, bool) {
+	return form{l, r, out, func(at fail.Placed) kernel {
+		return func(_ *Scratch, args []*vec.Vector, n int, nulls []bool) (*vec.Vector, error) {
+			v := vec.New(out, n)
+			for i := range n {
+				if nulls != nil && nulls[i] {
+					continue
+				}
+				a, b := args[0].At(i), args[1].At(i)
+				z, err := f(a, b)
+				if err != nil {
+					return nil, placed(err, at)
+				}
+				v.Set(i, z)
+			}
+			return v, nil
+		}
+	}}, true
+}
