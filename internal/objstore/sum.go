@@ -27,3 +27,6 @@ func (s *Summer) Sum() string {
 	sum := s.h.Sum128().Bytes()
 	return hex.EncodeToString(sum[:])
 }
+
+// Sum64 is a shorter checksum, of a part of an object: xxh3-64.
+func Sum64(b []byte) uint64 { return xxh3.Hash(b) }
