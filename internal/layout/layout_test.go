@@ -53,6 +53,18 @@ var homes = map[string]string{
 	"github.com/alecthomas/kong":       "cmd",
 	"github.com/alecthomas/participle": "query",
 	"golang.org/x/sys":                 "internal/objstore",
+	"github.com/aws/":                  "internal/objstore",
+	"github.com/zeebo/xxh3":            "internal/objstore internal/event",
+	"github.com/dchest/siphash":        "internal/event",
+	"github.com/parquet-go/":           "internal/fragment",
+	"github.com/klauspost/compress":    "internal/fragment internal/shardlog",
+	"github.com/twmb/franz-go":         "internal/kafka",
+	"github.com/RoaringBitmap/":        "internal/shardlog",
+	"github.com/bits-and-blooms/":      "internal/idseg",
+	"github.com/goccy/go-yaml":         "cmd",
+	"github.com/alecthomas/kong":       "cmd",
+	"golang.org/x/sys":                 "internal/objstore",
+	"github.com/apache/arrow-go":       "query",
 	// Metrics are written where they arise, in the metrics.go of each package.
 	"github.com/prometheus/client_golang": "*",
 }

@@ -1,0 +1,110 @@
+package api
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/togodb/togo/query"
+	"github.com/togodb/togo/query/api/format"
+	"github.com/togodb/togo/query/exec"
+	"github.com/togodb/togo/query/vec"
+)
+
+// Headers of an answer, or trailers where it was too long to be known in its headers.
+const (
+	SnapshotHeader   = "Togo-Snapshot"
+	StatisticsHeader = "Togo-Statistics"
+)
+
+const (
+	// holdBytes is how much of an answer is held back, so that an error up to there has a status.
+	holdBytes = 256 << 10
+	// flushAfter: rows that are there wait no longer for more.
+	flushAfter = time.Second
+)
+
+// errLeft: the client left, or takes nothing.
+var errLeft = errors.New("the client left")
+
+// reply holds back the begin of an answer and sends the rest in large parts. It is one goroutine's.
+type reply struct {
+	w       http.ResponseWriter
+	control *http.ResponseController
+	timeout time.Duration
+	writer  format.Writer // set once the answer is one of a query
+	buf     []byte
+	sent    bool // the status is sent
+	flushed time.Time
+}
+
+// begin makes the reply an answer of a format.
+func (r *reply) begin(f format.Format) query.Sink {
+	r.w.Header().Set("Content-Type", f.ContentType())
+	r.writer = format.New(f, r)
+	r.flushed = time.Now()
+	return (*sink)(r)
+}
+
+// end sends the rest of a whole answer.
+func (r *reply) end(s *query.Summary, stats format.Statistics) error {
+	if err := r.writer.End(s, stats); err != nil {
+		return err
+	}
+	header := r.w.Header()
+	header.Set(SnapshotHeader, s.Snapshot)
+	header.Set(StatisticsHeader, string(stats.Line()))
+	return r.flush()
+}
+
+// Write keeps p, or sends it with what was kept. A client that does not take it is an error.
+func (r *reply) Write(p []byte) (int, error) {
+	r.buf = append(r.buf, p...)
+	if len(r.buf) < holdBytes {
+		return len(p), nil
+	}
+	return len(p), r.flush()
+}
+
+func (r *reply) flush() error {
+	if len(r.buf) == 0 && r.sent {
+		return nil
+	}
+	r.deadline()
+	if header := r.w.Header(); !r.sent && header.Get(SnapshotHeader) == "" {
+		header.Set("Trailer", SnapshotHeader+", "+StatisticsHeader)
+	}
+	r.sent = true
+	if _, err := r.w.Write(r.buf); err != nil {
+		return fmt.Errorf("%w: %w", errLeft, err)
+	}
+	if r.buf = r.buf[:0]; cap(r.buf) > 4*holdBytes {
+		r.buf = nil
+	}
+	r.flushed = time.Now()
+	if err := r.control.Flush(); err != nil {
+		return fmt.Errorf("%w: %w", errLeft, err)
+	}
+	return nil
+}
+
+// deadline is set anew before each write: a client may read slowly, but it must read.
+func (r *reply) deadline() {
+	_ = r.control.SetWriteDeadline(time.Now().Add(r.timeout)) // servers of tests have none
+}
+
+// sink gives the engine's batches to the writer.
+type sink reply
+
+func (s *sink) Columns(columns []exec.Output) error { return s.writer.Columns(columns) }
+
+func (s *sink) Batch(b *vec.Batch) error {
+	if err := s.writer.Batch(b); err != nil {
+		return err
+	}
+	if time.Since(s.flushed) > flushAfter {
+		return (*reply)(s).flush()
+	}
+	return nil
+}
