@@ -10,6 +10,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/togodb/togo/query/calendar"
 	"github.com/togodb/togo/query/vec"
 )
 
@@ -32,9 +33,9 @@ func appendText(dst []byte, v *vec.Vector, row int) []byte {
 	case vec.Timestamp:
 		return time.Unix(0, in.Ints[at]).UTC().AppendFormat(dst, "2006-01-02T15:04:05.999999999")
 	case vec.Date:
-		return time.Unix(in.Ints[at]*86400, 0).UTC().AppendFormat(dst, time.DateOnly)
+		return calendar.AppendDate(dst, in.Ints[at])
 	case vec.Interval:
-		return appendInterval(dst, in.Intervals[at])
+		return calendar.AppendInterval(dst, in.Intervals[at])
 	}
 	return dst
 }
