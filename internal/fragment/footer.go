@@ -24,6 +24,7 @@ type Footer struct {
 	// Indexes is where all column indexes and offset indexes lie, one behind the other.
 	Indexes Span
 
+	sums   *parquetfile.Sums // nil: of a file without; its indexes and filters prove nothing
 	byName map[string]int
 }
 
@@ -48,6 +49,8 @@ type Chunk struct {
 	// Least and Largest bound the values as parquetfile.Bounds do; nil if no row has one.
 	Least, Largest                  []byte
 	Bloom, ColumnIndex, OffsetIndex Span // empty: there is none
+
+	filter int // of the file's Bloom filters, from 0
 }
 
 // Span is the bytes [From, To) of an object.
@@ -115,7 +118,56 @@ func parseFooter(key string, size int64, tail []byte) (*Footer, error) {
 	if rows != f.Rows {
 		return nil, fmt.Errorf("row groups of %d rows in a file of %d", rows, f.Rows)
 	}
-	return f, nil
+	return f, f.checksums(&meta)
+}
+
+// checksums takes those of the indexes and filters.
+func (f *Footer) checksums(meta *format.FileMetaData) error {
+	filters := 0
+	for i := range f.Groups {
+		for c := range f.Groups[i].Chunks {
+			if k := &f.Groups[i].Chunks[c]; k.Bloom.Len() > 0 {
+				k.filter = filters
+				filters++
+			}
+		}
+	}
+	for _, kv := range meta.KeyValueMetadata {
+		if kv.Key == parquetfile.SumsKey {
+			sums, err := parquetfile.ParseSums(kv.Value, filters)
+			if err != nil {
+				return err
+			}
+			f.sums = &sums
+		}
+	}
+	return nil
+}
+
+// CheckIndexes compares the bytes of Indexes with their checksum. It tells whether there is one: column indexes without prove nothing.
+func (f *Footer) CheckIndexes(key string, b []byte) (checked bool, err error) {
+	if f.sums == nil {
+		return false, nil
+	}
+	if err := parquetfile.CheckSum(b, f.sums.Indexes); err != nil {
+		return false, fmt.Errorf("%w: %s: indexes: %w", ErrCorrupt, key, err)
+	}
+	return true, nil
+}
+
+// Filter reads the bytes of a chunk's Bloom filter; nil if it proves nothing.
+func (f *Footer) Filter(key string, c *Chunk, b []byte) (*parquetfile.Filter, error) {
+	if f.sums == nil {
+		return nil, nil
+	}
+	err := parquetfile.CheckSum(b, f.sums.Blooms[c.filter])
+	if err == nil {
+		var filter *parquetfile.Filter
+		if filter, err = parquetfile.ReadFilter(b); err == nil {
+			return filter, nil
+		}
+	}
+	return nil, fmt.Errorf("%w: %s: Bloom filter: %w", ErrCorrupt, key, err)
 }
 
 // columns takes the file's columns.
@@ -170,7 +222,7 @@ func (f *Footer) group(g *format.RowGroup, end int64) error {
 		if k.Raw < 0 || k.Data < k.From || k.Data > k.To || m.NumValues != g.NumRows || k.Nulls < 0 || k.Nulls > g.NumRows || m.Codec != format.Zstd {
 			return fmt.Errorf("column %q has %d values of which %d are null, compressed by %v", f.Columns[i].Name, m.NumValues, k.Nulls, m.Codec)
 		}
-		if size := f.Columns[i].numberBytes(); size > 0 && (k.Least != nil && len(k.Least) != size || k.Largest != nil && len(k.Largest) != size) {
+		if size := f.Columns[i].BoundBytes(); size > 0 && (k.Least != nil && len(k.Least) != size || k.Largest != nil && len(k.Largest) != size) {
 			return fmt.Errorf("column %q has bounds of %d and %d bytes", f.Columns[i].Name, len(k.Least), len(k.Largest))
 		}
 		f.index(k.ColumnIndex)
@@ -182,18 +234,6 @@ func (f *Footer) group(g *format.RowGroup, end int64) error {
 
 // maxGroupRows is far above what a row group has.
 const maxGroupRows = 1 << 24
-
-func (c *FileColumn) numberBytes() int {
-	switch {
-	case c.Kind.Text():
-		return 0
-	case c.Kind == parquetfile.Boolean:
-		return 1
-	case c.Kind == parquetfile.Int32:
-		return 4
-	}
-	return 8
-}
 
 func (f *Footer) index(s Span) {
 	switch {

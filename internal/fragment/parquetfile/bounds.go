@@ -133,14 +133,5 @@ func (b *Bounds) Widen(c Bounds) {
 
 // Numbers are the bounds of numbers, as Column.AppendInt and its like take them.
 func (b *Bounds) Numbers() (least, largest int64) {
-	number := func(v []byte) int64 {
-		switch len(v) {
-		case 1:
-			return int64(v[0])
-		case 4:
-			return int64(int32(binary.LittleEndian.Uint32(v)))
-		}
-		return int64(binary.LittleEndian.Uint64(v))
-	}
-	return number(b.Least), number(b.Largest)
+	return Number(b.Least), Number(b.Largest)
 }

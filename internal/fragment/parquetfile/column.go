@@ -17,7 +17,8 @@
 //  4. Each column has a column index and an offset index. Bounds of byte arrays are cut
 //     to BoundBytes: the lower at a code point's end, the upper so too with
 //     its last code point raised by one.
-//  5. A checksum of the footer stands before it (CheckFooter).
+//  5. A checksum of the footer stands before it (CheckFooter); those of the indexes and of
+//     the Bloom filters are in its metadata (Sums).
 //  6. The same columns, permutation and options give the same bytes.
 //
 // What a ChunkReader is given may be damaged. A page's CRC is checked before it is

@@ -101,6 +101,7 @@ type Writer struct {
 	columnI [][]format.ColumnIndex
 	offsetI [][]format.OffsetIndex
 	filters [][]byte // of the row group that is written
+	blooms  []uint32 // checksums of the filters so far
 	packers []packer // by column
 }
 
@@ -210,6 +211,7 @@ func (w *Writer) EndRowGroup(rows int) error {
 		})
 		w.out = append(w.out, f...)
 		meta.BloomFilterLength = int32(w.offset() - meta.BloomFilterOffset)
+		w.blooms = append(w.blooms, crc32.Checksum(w.out[len(w.out)-int(meta.BloomFilterLength):], castagnoli))
 	}
 	for _, name := range w.options.SortedBy {
 		for i := range w.fields {
@@ -225,7 +227,10 @@ func (w *Writer) EndRowGroup(rows int) error {
 // used again.
 func (w *Writer) Close(more ...KeyValue) error {
 	w.options.Metadata = append(slices.Clip(w.options.Metadata), more...)
+	at := len(w.out)
 	w.indexes()
+	sums := Sums{Indexes: crc32.Checksum(w.out[at:], castagnoli), Blooms: w.blooms}
+	w.options.Metadata = append(w.options.Metadata, KeyValue{SumsKey, sums.String()})
 	w.footer()
 	scratches.Put(w.scratch.trimmed())
 	w.scratch = nil

@@ -79,6 +79,9 @@ func (r *headerReader) list(kind byte) int {
 		}
 		r.at += size
 	}
+	if kind == thriftTrue && b&15 == thriftFalse { // either stands for booleans
+		b--
+	}
 	if r.err == nil && (n > 0 && b&15 != kind || n > uint64(len(r.b)-r.at)) {
 		r.err = errors.New("a list of another type, or longer than its bytes")
 	}
@@ -86,4 +89,95 @@ func (r *headerReader) list(kind byte) int {
 		return 0
 	}
 	return int(n)
+}
+
+// PageBounds are what the column index says of a page's values, as Bounds do.
+type PageBounds struct {
+	Nulls          int64
+	Least, Largest []byte // nil: no row has a value
+}
+
+// ReadColumnIndex reads the column index of a column chunk with this many pages. Its checksum is compared before.
+func ReadColumnIndex(f *Field, b []byte, pages int) ([]PageBounds, error) {
+	r := headerReader{b: b}
+	out := make([]PageBounds, pages)
+	empty := make([]bool, pages)
+	parts := 0
+	list := func(kind byte, each func(i int)) {
+		parts++
+		n := r.list(kind)
+		if r.err == nil && n != pages {
+			r.err = fmt.Errorf("%d entries for %d pages", n, pages)
+		}
+		for i := 0; i < n && r.err == nil; i++ {
+			each(i)
+		}
+	}
+	r.fields(func(id int, t byte) {
+		switch {
+		case id == 1 && t == thriftList:
+			list(thriftTrue, func(i int) { empty[i] = r.byte() == thriftTrue })
+		case id == 2 && t == thriftList:
+			list(thriftBinary, func(i int) { out[i].Least = r.bytes() })
+		case id == 3 && t == thriftList:
+			list(thriftBinary, func(i int) { out[i].Largest = r.bytes() })
+		case id == 4 && t == thriftI32:
+			r.int()
+		case id == 5 && t == thriftList:
+			list(thriftI64, func(i int) { out[i].Nulls = r.int() })
+		default:
+			r.unknown(id, t)
+		}
+	})
+	if r.err == nil && parts != 4 {
+		r.err = fmt.Errorf("%d lists", parts)
+	}
+	for i := range out {
+		if empty[i] {
+			out[i].Least, out[i].Largest = nil, nil
+		} else if size := f.BoundBytes(); r.err == nil && size > 0 && (len(out[i].Least) != size || len(out[i].Largest) != size) {
+			r.err = fmt.Errorf("bounds of %d and %d bytes", len(out[i].Least), len(out[i].Largest))
+		}
+	}
+	if r.err != nil {
+		return nil, fmt.Errorf("column index: %w", r.err)
+	}
+	return out, nil
+}
+
+// BoundBytes is the size of a bound of numbers; 0 for byte arrays.
+func (f *Field) BoundBytes() int {
+	switch {
+	case f.Kind.Text():
+		return 0
+	case f.Kind == Boolean:
+		return 1
+	case f.Kind == Int32:
+		return 4
+	}
+	return 8
+}
+
+// bytes reads a byte array, which is never nil and lies in the index.
+func (r *headerReader) bytes() []byte {
+	n, size := binary.Uvarint(r.b[min(r.at, len(r.b)):])
+	if r.err == nil && (size <= 0 || n > uint64(len(r.b)-r.at-size)) {
+		r.err = errShort
+	}
+	if r.err != nil {
+		return []byte{}
+	}
+	r.at += size + int(n)
+	return r.b[r.at-int(n) : r.at : r.at]
+}
+
+// Number is a bound of a column of numbers, as Column.AppendInt and its like take them.
+func Number(bound []byte) int64 {
+	switch len(bound) {
+	case 1:
+		return int64(bound[0])
+	case 4:
+		return int64(int32(binary.LittleEndian.Uint32(bound)))
+	}
+	return int64(binary.LittleEndian.Uint64(bound))
 }
