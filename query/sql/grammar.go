@@ -12,7 +12,7 @@ import (
 
 var grammar = participle.MustBuild[gStatement](
 	participle.Lexer(definition{}),
-	participle.CaseInsensitive("Word", "Keyword"),
+	participle.CaseInsensitive("Word", "Keyword", "Constant", "Form", "Operator", "Tail"),
 )
 
 type gStatement struct {
@@ -47,7 +47,7 @@ type gItem struct {
 	Pos   lexer.Position
 	Star  bool   `parser:"( @'*'"`
 	Expr  *gExpr `parser:"| @@"`
-	Alias string `parser:"  ( 'AS' @( Word | Quoted | Keyword ) | @( Word | Quoted ) )? )"`
+	Alias string `parser:"  ( 'AS' @( Word | Quoted | Keyword | Tail | Constant ) | @( Word | Quoted ) )? )"`
 }
 
 type gTable struct {
@@ -76,20 +76,21 @@ type gTerm struct {
 
 type gPrefix struct {
 	Pos lexer.Position
-	Op  string `parser:"@( 'NOT' | '-' | '+' | '~' )"`
+	Op  string `parser:"@( Sign | 'NOT' )"`
 }
 
 // gTail is what follows an operand: an operator with its second operand, or one that needs none.
 type gTail struct {
 	Pos  lexer.Position
-	Op   string `parser:"  @( '||' | '->>' | '->' | '=' | '==' | '<>' | '!=' | '<=' | '>=' | '<' | '>' | '+' | '-' | '*' | '//' | '/' | '%' | '^' | '**' | 'AND' | 'OR' | '&' | '|' | '<<' | '>>' | '~~*' | '~~' | '!~~*' | '!~~' | '~' | '!~' | '^@' | 'ESCAPE' )"`
+	Op   string `parser:"  @( Operator | Sign | Star )"`
 	Term *gTerm `parser:"    @@"`
-	Cast *gType `parser:"| '::' @@"`
-	Zone *gTerm `parser:"| 'AT' 'TIME' 'ZONE' @@"`
-	Is   *gIs   `parser:"| @@"`
+	Cast *gType `parser:"| (?= Tail ) ( '::' @@"`
+	Zone *gTerm `parser:"  | 'AT' 'TIME' 'ZONE' @@"`
+	Is   *gIs   `parser:"  | @@"`
+	Test *gTest `parser:"  | @@ )"`
 	Not  *gTest `parser:"| 'NOT' ( @@"`
 	Null bool   `parser:"  | @'NULL' )"`
-	Test *gTest `parser:"| @@"`
+	Esc  *gTerm `parser:"| 'ESCAPE' @@"`
 }
 
 type gTest struct {
@@ -112,20 +113,20 @@ type gOptList struct {
 
 type gOperand struct {
 	Pos      lexer.Position
-	Number   string     `parser:"  @Number"`
+	Name     *gName     `parser:"  @@"`
+	Number   string     `parser:"| @Number"`
 	Text     string     `parser:"| @Text"`
-	Word     string     `parser:"| @( 'NULL' | 'TRUE' | 'FALSE' )"`
-	Case     *gCase     `parser:"| @@"`
-	Try      bool       `parser:"| ( 'CAST' | @'TRY_CAST' )"`
-	Cast     *gCast     `parser:"  @@"`
-	Interval *gInterval `parser:"| 'INTERVAL' @@"`
-	Extract  *gExtract  `parser:"| 'EXTRACT' @@"`
-	Position *gPosition `parser:"| 'POSITION' @@"`
-	Sub      *gSub      `parser:"| 'SUBSTRING' @@"`
-	Trim     *gTrim     `parser:"| 'TRIM' @@"`
-	Row      *gOptList  `parser:"| 'ROW' @@"`
 	List     *gOptList  `parser:"| @@"`
-	Name     *gName     `parser:"| @@"`
+	Word     string     `parser:"| @Constant"`
+	Case     *gCase     `parser:"| (?= Form ) ( @@"`
+	Try      bool       `parser:"  | ( 'CAST' | @'TRY_CAST' )"`
+	Cast     *gCast     `parser:"    @@"`
+	Interval *gInterval `parser:"  | 'INTERVAL' @@"`
+	Extract  *gExtract  `parser:"  | 'EXTRACT' @@"`
+	Position *gPosition `parser:"  | 'POSITION' @@"`
+	Sub      *gSub      `parser:"  | 'SUBSTRING' @@"`
+	Trim     *gTrim     `parser:"  | 'TRIM' @@"`
+	Row      *gOptList  `parser:"  | 'ROW' @@ )"`
 }
 
 type gCase struct {
@@ -193,7 +194,7 @@ type gTrim struct {
 // gName is a column, a function's call, or a type before its text.
 type gName struct {
 	Pos      lexer.Position
-	Parts    []string `parser:"( @( Word | Quoted ) ( '.' @( Word | Quoted | Keyword | '*' ) )* | @( 'LEFT' | 'RIGHT' ) (?= '(' ) )"`
+	Parts    []string `parser:"@( Word | Quoted ) ( '.' @( Word | Quoted | Keyword | Star | Form | Tail | Constant ) )*"`
 	Call     *gCall   `parser:"( @@"`
 	Text     string   `parser:"| @Text"`
 	Zone     string   `parser:"| @( 'WITH' | 'WITHOUT' ) 'TIME' 'ZONE'"`

@@ -12,22 +12,28 @@ import (
 )
 
 // Kinds of tokens. The value of each is the text as written, with its quotes: so a constant never equals a word of
-// the grammar.
+// the grammar. Kinds are finer than a grammar needs, so that it seldom has to try.
 const (
-	tWord    lexer.TokenType = iota + 1 // an unquoted name
-	tKeyword                            // a word that is no name unless quoted
-	tQuoted                             // "a name"
-	tText                               // 'text', e'text', $$text$$
-	tNumber
-	tSymbol
+	tWord     lexer.TokenType = iota + 1 // an unquoted name, also left and right before a parenthesis
+	tKeyword                             // a word that is no name unless quoted
+	tQuoted                              // "a name"
+	tText                                // 'text', e'text', $$text$$
+	tNumber                              //
+	tConstant                            // NULL, TRUE, FALSE
+	tForm                                // a word that begins an operand of a form of its own: CASE, CAST, EXTRACT before its parenthesis
+	tOperator                            // between two operands alone, AND and OR too
+	tSign                                // + - ~, before an operand too
+	tStar                                // *
+	tTail                                // what begins a tail of an operand that is no operator: IS, IN, LIKE, ::
+	tSymbol                              // all others
 )
 
 // definition is the lexer that the grammar is built with; texts are cut by lex.
 type definition struct{}
 
 func (definition) Symbols() map[string]lexer.TokenType {
-	return map[string]lexer.TokenType{"EOF": lexer.EOF, "Word": tWord, "Keyword": tKeyword, "Quoted": tQuoted,
-		"Text": tText, "Number": tNumber, "Symbol": tSymbol}
+	return map[string]lexer.TokenType{"EOF": lexer.EOF, "Word": tWord, "Keyword": tKeyword, "Quoted": tQuoted, "Text": tText,
+		"Number": tNumber, "Constant": tConstant, "Form": tForm, "Operator": tOperator, "Sign": tSign, "Star": tStar, "Tail": tTail, "Symbol": tSymbol}
 }
 
 func (definition) Lex(_ string, r io.Reader) (lexer.Lexer, error) {
@@ -94,18 +100,47 @@ func lex(text string) ([]lexer.Token, error) {
 			return nil, err
 		}
 		if s.at == len(text) {
-			return append(out, lexer.EOFToken(s.pos())), nil
+			out = append(out, lexer.EOFToken(s.pos()))
+			for i := range out[:len(out)-1] {
+				out[i].Type = kind(out[i], out[i+1])
+			}
+			return out, nil
 		}
 		if len(out) == maxTokens {
 			return nil, fail.At(place(s.pos()), fail.TooLarge, "the query has more than %d words and signs: make it shorter", maxTokens)
 		}
 		start := s.pos()
-		kind, n, err := s.token()
+		class, n, err := s.token()
 		if err != nil {
 			return nil, err
 		}
-		out = append(out, lexer.Token{Type: kind, Value: s.advance(n), Pos: start})
+		out = append(out, lexer.Token{Type: class, Value: s.advance(n), Pos: start})
 	}
+}
+
+// kind is the finer kind of a token, by what comes next.
+func kind(t, next lexer.Token) lexer.TokenType {
+	switch t.Type {
+	case tSymbol:
+		switch t.Value {
+		case "+", "-", "~":
+			return tSign
+		case "*":
+			return tStar
+		case "::":
+			return tTail
+		}
+		if precedence[t.Value] > 0 {
+			return tOperator
+		}
+	case tKeyword, tWord:
+		upper := strings.ToUpper(t.Value)
+		if k := kinds[upper]; k != 0 && (k != tForm && k != tWord || next.Value == "(" || upper == "CASE" || upper == "INTERVAL" && (next.Type == tText || next.Type == tNumber)) &&
+			(upper != "AT" || strings.EqualFold(next.Value, "TIME")) {
+			return k
+		}
+	}
+	return t.Type
 }
 
 // space passes over white space and comments.

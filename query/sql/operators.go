@@ -105,7 +105,9 @@ func (t *gTail) test() *gTest {
 func (t *gTail) precedence() int {
 	switch {
 	case t.Term != nil:
-		return precedence[strings.ToUpper(t.Op)] // 0 of ESCAPE, which only a LIKE takes
+		return precedence[strings.ToUpper(t.Op)]
+	case t.Esc != nil:
+		return 0 // only a LIKE takes it
 	case t.Cast != nil:
 		return pCast
 	case t.Zone != nil:
@@ -151,8 +153,8 @@ func (c *climber) tail(x Expr, t *gTail, p int) Expr {
 
 func (c *climber) like(at Pos, x Expr, not, fold bool, pattern Expr) Expr {
 	l := &Like{Pos: at, Not: not, Fold: fold, X: x, Pattern: pattern}
-	if len(c.tails) > 0 && strings.EqualFold(c.tails[0].Op, "ESCAPE") {
-		next := c.tails[0].Term
+	if len(c.tails) > 0 && c.tails[0].Esc != nil {
+		next := c.tails[0].Esc
 		c.tails = c.tails[1:]
 		l.Escape = c.climb(next, 0, pTest)
 	}

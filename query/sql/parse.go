@@ -72,7 +72,7 @@ func nesting(tokens []lexer.Token) error {
 	var open []lexer.Token
 	for _, t := range tokens {
 		switch {
-		case t.Value == "(" || t.Value == "[" || t.Value == "{" || t.Type == tKeyword && strings.EqualFold(t.Value, "CASE"):
+		case t.Value == "(" || t.Value == "[" || t.Value == "{" || t.Type == tForm && strings.EqualFold(t.Value, "CASE"):
 			if open = append(open, t); len(open) > maxDepth {
 				return tooDeep(place(t.Pos))
 			}

@@ -95,7 +95,7 @@ func statement(tokens []lexer.Token) *fail.Error {
 }
 
 func is(t lexer.Token, word string) bool {
-	return (t.Type == tWord || t.Type == tKeyword || t.Type == tSymbol) && strings.EqualFold(t.Value, word)
+	return t.Type != tText && t.Type != tQuoted && strings.EqualFold(t.Value, word)
 }
 
 // refusals are what is known of a token at which the grammar stopped, whatever stands before it.
@@ -214,7 +214,7 @@ func hint(tokens []lexer.Token, i int) (fail.Code, string) {
 }
 
 func comparison(t lexer.Token) bool {
-	return t.Type == tSymbol && precedence[t.Value] == pCompare
+	return precedence[t.Value] == pCompare
 }
 
 // limited tells that the tokens end with LIMIT and one more.

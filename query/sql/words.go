@@ -1,6 +1,10 @@
 package sql
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/alecthomas/participle/v2/lexer"
+)
 
 // keywords are the words that are no names unless they are quoted: DuckDB's reserved words, and those of its words for
 // functions and types alone that begin or join clauses here.
@@ -13,6 +17,15 @@ var keywords = set(`
 
 	BETWEEN IS ISNULL NOTNULL LIKE ILIKE GLOB SIMILAR TRY_CAST
 	JOIN INNER LEFT RIGHT FULL OUTER CROSS NATURAL SEMI ANTI ASOF POSITIONAL TABLESAMPLE`)
+
+// kinds are the words that are tokens of a kind of their own, forms and functions before a parenthesis alone.
+var kinds = map[string]lexer.TokenType{
+	"NULL": tConstant, "TRUE": tConstant, "FALSE": tConstant,
+	"CASE": tForm, "CAST": tForm, "TRY_CAST": tForm, "INTERVAL": tForm, "EXTRACT": tForm, "POSITION": tForm, "SUBSTRING": tForm, "TRIM": tForm, "ROW": tForm,
+	"LEFT": tWord, "RIGHT": tWord,
+	"AND": tOperator, "OR": tOperator,
+	"IS": tTail, "ISNULL": tTail, "NOTNULL": tTail, "BETWEEN": tTail, "LIKE": tTail, "ILIKE": tTail, "SIMILAR": tTail, "IN": tTail, "AT": tTail,
+}
 
 // special are functions whose arguments the grammar reads in a way of their own, and words that are no functions.
 var special = set(`EXTRACT POSITION SUBSTRING TRIM OVERLAY ROW INTERVAL EXISTS COLUMNS CURRENT_TIMESTAMP CURRENT_DATE LOCALTIMESTAMP CURRENT_TIME LOCALTIME`)
