@@ -35,7 +35,7 @@ func arithmetic(name string, l, r operand, at fail.Placed) (Expr, error) {
 		return nil, fail.At(at, fail.Type, "%s does not take %s (%s) and %s (%s): CAST them to numbers", name, le, lt, re, rt)
 	}
 	if f.out == vec.Null {
-		return &Const{T: vec.Null}, nil
+		return &Const{T: vec.Int}, nil
 	}
 	return fold(&op{name: name, t: f.out, args: []Expr{convert(le, f.l, l.at), convert(re, f.r, r.at)},
 		run: f.kernel(at), mayFail: f.out != vec.Double, show: infix(name)}), nil
@@ -81,6 +81,11 @@ func doubleKernel(name string) kernel {
 		case "/", "//":
 			for i, x := range l {
 				out.Doubles[i] = x / r[i]
+			}
+			for i := 0; name == "//" && i < n; i++ {
+				if r[i] == 0 {
+					out.SetNull(i)
+				}
 			}
 		case "%":
 			for i, x := range l {

@@ -82,7 +82,7 @@ func (b *binder) expr(e sql.Expr) (Expr, error) {
 func (b *binder) operand(e sql.Expr) (operand, error) {
 	o := operand{at: e}
 	var err error
-	switch x := any(e).(type) {
+	switch x := e.(type) {
 	case *sql.Ident:
 		var r Resolved
 		r, err = b.scope.Column(x)
@@ -113,7 +113,7 @@ func (b *binder) operands(list []sql.Expr) ([]operand, error) {
 
 // node binds what has one reading alone.
 func (b *binder) node(e sql.Expr) (Expr, error) {
-	switch x := any(e).(type) {
+	switch x := e.(type) {
 	case *sql.Number:
 		return number(x, "")
 	case *sql.Bool:
@@ -216,7 +216,7 @@ func (b *binder) unary(e *sql.Unary) (Expr, error) {
 		}
 		return not(x), nil
 	}
-	if n, ok := any(e.X).(*sql.Number); ok && e.Op == "-" {
+	if n, ok := e.X.(*sql.Number); ok && e.Op == "-" {
 		return number(n, "-")
 	}
 	o, err := b.operand(e.X)

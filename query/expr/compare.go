@@ -51,8 +51,8 @@ func (c comparison) holds(order int) bool {
 
 // compare binds a comparison, also of rows.
 func (b *binder) compare(c comparison, l, r sql.Expr, at fail.Placed) (Expr, error) {
-	lr, lok := any(l).(*sql.Row)
-	rr, rok := any(r).(*sql.Row)
+	lr, lok := l.(*sql.Row)
+	rr, rok := r.(*sql.Row)
 	if lok && rok {
 		return b.compareRows(c, lr, rr, at)
 	}
@@ -228,8 +228,8 @@ func distinctFrom(not bool, t vec.Type, l, r Expr) Expr {
 }
 
 func (b *binder) distinct(e *sql.Distinct) (Expr, error) {
-	if lr, ok := any(e.L).(*sql.Row); ok {
-		if rr, ok := any(e.R).(*sql.Row); ok {
+	if lr, ok := e.L.(*sql.Row); ok {
+		if rr, ok := e.R.(*sql.Row); ok {
 			c := ne
 			if e.Not {
 				c = eq

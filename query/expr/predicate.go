@@ -91,7 +91,7 @@ func half(c comparison, t vec.Type, l, r *vec.Vector, n int) *vec.Vector {
 }
 
 func (b *binder) in(e *sql.In) (Expr, error) {
-	if row, ok := any(e.X).(*sql.Row); ok {
+	if row, ok := e.X.(*sql.Row); ok {
 		return b.inRows(row, e)
 	}
 	args, err := b.operands(append([]sql.Expr{e.X}, e.List...))
@@ -112,7 +112,7 @@ func (b *binder) in(e *sql.In) (Expr, error) {
 func (b *binder) inRows(row *sql.Row, e *sql.In) (Expr, error) {
 	var out Expr = truth(false)
 	for _, item := range e.List {
-		r, ok := any(item).(*sql.Row)
+		r, ok := item.(*sql.Row)
 		if !ok {
 			return nil, fail.At(item, fail.Type, "IN compares a row with rows: ((1, 'a'), (2, 'b'))")
 		}
@@ -146,8 +146,4 @@ func among(t vec.Type, x Expr, list []Expr) Expr {
 		}
 	}
 	return m.expr()
-}
-
-func (b *binder) like(e *sql.Like) (Expr, error) {
-	return nil, fail.At(e, fail.Unsupported, "LIKE")
 }

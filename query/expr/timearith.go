@@ -25,7 +25,7 @@ func timeArithmetic(name string, l, r vec.Type) (form, bool) {
 	switch {
 	case name == "+" && l == vec.Interval && (stamp(r) || r == vec.Date), name == "+" && l == vec.Int && r == vec.Date:
 		f, ok := timeArithmetic(name, r, l)
-		return form{l, r, f.out, func(at fail.Placed) kernel { return swapped(f.kernel(at)) }}, ok
+		return form{f.r, f.l, f.out, func(at fail.Placed) kernel { return swapped(f.kernel(at)) }}, ok
 	case (name == "+" || name == "-") && stamp(l) && r == vec.Interval:
 		return each(l, r, l, func(a, b vec.Value) (vec.Value, error) {
 			n, err := addSpan(a.Int, b.Span)
