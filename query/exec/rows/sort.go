@@ -1,0 +1,251 @@
+package rows
+
+import (
+	"encoding/binary"
+	"math"
+	"slices"
+
+	"github.com/togodb/togo/query/exec/memory"
+	"github.com/togodb/togo/query/vec"
+)
+
+// Key is a column to sort by.
+type Key struct {
+	Column     int
+	Desc       bool
+	NullsFirst bool
+}
+
+// Sorter keeps rows, all or the first of an order.
+type Sorter struct {
+	types []vec.Type
+	keys  []Key
+	limit int // how many of the first rows are kept; -1: all
+	store *Store
+	meter *memory.Meter
+	last  []*vec.Vector // a row that those that come must not be behind: the last of limit rows that are kept
+}
+
+// NewSorter makes one for rows of these types. limit is how many of the first rows are wanted; -1 is all.
+func NewSorter(types []vec.Type, keys []Key, limit int, m *memory.Meter) *Sorter {
+	return &Sorter{types: types, keys: keys, limit: limit, store: NewStore(types, m), meter: m}
+}
+
+// Len is how many rows are kept now.
+func (s *Sorter) Len() int { return s.store.Len() }
+
+// Add copies n rows.
+func (s *Sorter) Add(cols []*vec.Vector, n int) error {
+	if s.limit == 0 {
+		return nil
+	}
+	if err := s.store.Append(cols, n); err != nil {
+		return err
+	}
+	if s.limit < 0 || s.store.n < s.limit || s.last != nil && s.store.n < 2*s.limit+256 {
+		return nil
+	}
+	return s.prune()
+}
+
+// prune leaves the first rows alone.
+func (s *Sorter) prune() error {
+	order, err := s.order()
+	if err != nil {
+		return err
+	}
+	fresh := NewStore(s.types, s.meter)
+	first := make([]*vec.Vector, len(s.types))
+	for i, v := range s.store.Columns() {
+		first[i] = v.Gather(order[:s.limit])
+	}
+	if err := fresh.Append(first, s.limit); err != nil {
+		return err
+	}
+	s.store.Release()
+	s.store = fresh
+	s.last = make([]*vec.Vector, len(s.types))
+	for i, v := range fresh.Columns() {
+		s.last[i] = v.Gather([]int32{int32(s.limit - 1)})
+	}
+	return nil
+}
+
+// Last is the first sort key's value of the last row of limit ones; ok is false while there are fewer.
+func (s *Sorter) Last() (v vec.Value, ok bool) {
+	if s.last == nil {
+		return v, false
+	}
+	return s.last[s.keys[0].Column].At(0), true
+}
+
+// Candidates are the rows that can still be among the first, by the vector of the first key alone; all tells
+// that none was left out, and sel is nil.
+func (s *Sorter) Candidates(key *vec.Vector, n int) (sel []int32, all bool) {
+	if s.last == nil {
+		return nil, true
+	}
+	k := s.keys[0]
+	last := s.last[k.Column]
+	behind := 1 // rows that tie with the last one are not better than it, if no other key decides
+	if len(s.keys) == 1 {
+		behind = 0
+	}
+	at, in := 0, key.Values()
+	for i := range n {
+		at = key.Index(i)
+		if compareNullable(in, at, key.IsNull(i), last, 0, last.IsNull(0), k) < behind {
+			sel = append(sel, int32(i))
+		}
+	}
+	return sel, len(sel) == n
+}
+
+func compareNullable(a *vec.Vector, i int, aNull bool, b *vec.Vector, j int, bNull bool, k Key) int {
+	switch {
+	case aNull && bNull:
+		return 0
+	case aNull && k.NullsFirst || bNull && !k.NullsFirst:
+		return -1
+	case aNull || bNull:
+		return 1
+	}
+	c := Compare(a, i, b, j)
+	if k.Desc {
+		return -c
+	}
+	return c
+}
+
+// Merge takes over the rows of another sorter of the same kind, which is not used after it.
+func (s *Sorter) Merge(other *Sorter) error {
+	if other.store.n == 0 {
+		return nil
+	}
+	err := s.Add(other.store.Columns(), other.store.n)
+	other.store.Release()
+	return err
+}
+
+// Rows gives the rows in order, in steps of size, to emit, from the one at skip on.
+func (s *Sorter) Rows(skip, size int, emit func(cols []*vec.Vector, n int) error) error {
+	order, err := s.order()
+	if err != nil {
+		return err
+	}
+	if s.limit >= 0 {
+		order = order[:min(len(order), s.limit)]
+	}
+	columns := s.store.Columns()
+	for from := min(skip, len(order)); from < len(order); from += size {
+		sel := order[from:min(from+size, len(order))]
+		out := make([]*vec.Vector, len(columns))
+		for i, v := range columns {
+			out[i] = v.Gather(sel)
+		}
+		if err := emit(out, len(sel)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// entry is a row with the leading bits of its first key.
+type entry struct {
+	key  uint64
+	row  int32
+	rank int8 // where NULL stands
+}
+
+// order is the rows' order.
+func (s *Sorter) order() ([]int32, error) {
+	n := s.store.n
+	if err := s.meter.Take(int64(n) * 20); err != nil {
+		return nil, err
+	}
+	defer s.meter.Give(int64(n) * 20)
+	columns := s.store.Columns()
+	out := make([]int32, n)
+	if len(s.keys) == 0 {
+		for i := range out {
+			out[i] = int32(i)
+		}
+		return out, nil
+	}
+	entries := make([]entry, n)
+	lead(columns[s.keys[0].Column], s.keys[0], entries)
+	rest := s.keys
+	if columns[rest[0].Column].Texts == nil && columns[rest[0].Column].Intervals == nil {
+		rest = rest[1:] // the bits decide
+	}
+	slices.SortFunc(entries, func(a, b entry) int {
+		switch {
+		case a.rank != b.rank:
+			return int(a.rank) - int(b.rank)
+		case a.key < b.key:
+			return -1
+		case a.key > b.key:
+			return 1
+		}
+		for _, k := range rest {
+			v := columns[k.Column]
+			if c := compareNullable(v, int(a.row), v.IsNull(int(a.row)), v, int(b.row), v.IsNull(int(b.row)), k); c != 0 {
+				return c
+			}
+		}
+		return 0
+	})
+	for i, e := range entries {
+		out[i] = e.row
+	}
+	return out, nil
+}
+
+// lead fills the entries: their keys order as the values do, or leave equal what is not.
+func lead(v *vec.Vector, k Key, entries []entry) {
+	flip := uint64(0)
+	if k.Desc {
+		flip = math.MaxUint64
+	}
+	rank := int8(1)
+	if k.NullsFirst {
+		rank = -1
+	}
+	for i := range entries {
+		e := &entries[i]
+		e.row = int32(i)
+		if v.IsNull(i) {
+			e.rank = rank
+			continue
+		}
+		switch {
+		case v.Ints != nil:
+			e.key = uint64(v.Ints[i]) ^ 1<<63
+		case v.Doubles != nil:
+			e.key = doubleBits(v.Doubles[i])
+		case v.Texts != nil:
+			e.key = prefix(v.Texts[i])
+		}
+		e.key ^= flip
+	}
+}
+
+// doubleBits order as doubles do: NaN is above all others, -0 is 0.
+func doubleBits(f float64) uint64 {
+	switch b := math.Float64bits(f); {
+	case f != f:
+		return math.MaxUint64
+	case f == 0:
+		return 1 << 63
+	case b>>63 == 1:
+		return ^b
+	default:
+		return b | 1<<63
+	}
+}
+
+func prefix(s string) uint64 {
+	var b [8]byte
+	copy(b[:], s)
+	return binary.BigEndian.Uint64(b[:])
+}
