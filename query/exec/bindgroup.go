@@ -168,7 +168,7 @@ func (g *groupBinder) aggregate(c *sql.Call) (int, error) {
 		return 0, err
 	}
 	for i, t := range a.fn.Casts {
-		if a.args[i], err = g.cast(a.args[i], t, c.Args[i]); err != nil {
+		if a.args[i], err = expr.CastTo(a.args[i], t, c.Args[i]); err != nil {
 			return 0, err
 		}
 	}
@@ -208,27 +208,6 @@ func (g *groupBinder) constant(c *sql.Call, arg sql.Expr) (vec.Value, error) {
 	}
 	return k.Value, nil
 }
-
-// cast is e as type t.
-func (g *groupBinder) cast(e expr.Expr, t vec.Type, at sql.Expr) (expr.Expr, error) {
-	if e.Type() == t {
-		return e, nil
-	}
-	if c, ok := e.(*expr.Const); ok && c.Value.Type == vec.Null {
-		return &expr.Const{T: t}, nil
-	}
-	over := &derived{refs: map[*sql.Ident]*expr.Column{}}
-	id := over.ref(at, 0, e.Type())
-	return expr.Bind(&sql.Cast{Pos: id.Pos, X: id, Type: sql.TypeName{Pos: id.Pos, Name: t.String()}}, stand{derived: over, e: e}, g.env)
-}
-
-// stand resolves any name to one expression.
-type stand struct {
-	*derived
-	e expr.Expr
-}
-
-func (s stand) Column(*sql.Ident) (expr.Resolved, error) { return expr.Resolved{Expr: s.e}, nil }
 
 // inner binds the ORDER BY within an aggregate's parentheses, and checks DISTINCT.
 func (g *groupBinder) inner(c *sql.Call, a *aggregate) error {

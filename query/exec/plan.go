@@ -59,48 +59,4 @@ func types(list []expr.Expr) []vec.Type {
 }
 
 // Times are bounds, [from, to), of the event time of all rows that the answer is made of: those that the conditions give, or all.
-func (p *Plan) Times() (from, to event.Timestamp) {
-	low, high := int64(math.MinInt64), int64(math.MaxInt64)
-	if p.Request == nil || p.time < 0 {
-		return event.Timestamp(low), event.Timestamp(high)
-	}
-	never := func(min, max int64) bool {
-		at := func(n int64) vec.Value { return vec.Value{Type: vec.TimestampTZ, Int: n} }
-		for _, c := range p.Request.Filter {
-			v := expr.Judge(c, func(slot int) expr.Bounds {
-				if slot != p.time {
-					return expr.Bounds{Rows: 1, Nulls: -1}
-				}
-				return expr.Bounds{Rows: 1, Known: true, Min: at(min), Max: at(max)}
-			})
-			if v == expr.Never {
-				return true
-			}
-		}
-		return false
-	}
-	// The most that is surely excluded below and above: bisected, as a narrower range is excluded where a wider one is.
-	if never(math.MinInt64, math.MaxInt64) {
-		return 0, 0
-	}
-	low = bisect(func(t int64) bool { return never(math.MinInt64, t) })
-	high = ^bisect(func(t int64) bool { return never(^t, math.MaxInt64) })
-	return event.Timestamp(low), event.Timestamp(high)
-}
-
-// bisect is the first time for which out is no longer true, given that it is true up to there.
-func bisect(out func(int64) bool) int64 {
-	low, high := int64(math.MinInt64), int64(math.MaxInt64)
-	if !out(low) {
-		return low
-	}
-	for high-low > 1 || high-low < 0 { // the difference may be beyond an int64
-		middle := low/2 + high/2 + (low%2+high%2)/2
-		if out(middle) {
-			low = middle
-		} else {
-			high = middle
-		}
-	}
-	return high
-}
+func (p *Plan) Times() (from, to event.Timestamp) { return math.MinInt64, math.MaxInt64 }

@@ -20,7 +20,7 @@ var typeSuffixes = map[vec.Type]string{
 // table resolves the names of a table's columns and gives slots to those that are used.
 type table struct {
 	schema *Schema // nil: SELECT without FROM
-	alias  string  // folded; "" if there is none
+	alias  string  // "" if there is none
 	byName map[string]int
 	paths  map[string][]int // columns by path, as they stand in the schema
 	slots  map[int]int      // by column
@@ -34,7 +34,7 @@ func newTable(s *Schema, from *sql.Table) *table {
 		return t
 	}
 	if from != nil {
-		t.alias = fold(from.Alias)
+		t.alias = from.Alias
 	}
 	for i, c := range s.Columns {
 		t.byName[fold(c.Name)] = i
@@ -79,7 +79,7 @@ func (t *table) qualified(at fail.Placed, q string) error {
 	if name == "" {
 		name = t.schema.Table
 	}
-	if fold(q) != name {
+	if fold(q) != fold(name) {
 		return fail.At(at, fail.UnknownTable, "there is no table %q here; the table of this query is %q (an attribute with a dot in its name is written in one pair of quotes: \"http.status\")", q, name)
 	}
 	return nil

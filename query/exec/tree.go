@@ -109,12 +109,15 @@ func key(e sql.Expr) string {
 	}).String()
 }
 
-// fold maps names that differ only in case to one.
+// fold maps names that differ only in case to one, as package fragment does.
 func fold(name string) string {
 	return strings.Map(func(r rune) rune {
 		least := r
 		for q := unicode.SimpleFold(r); q != r; q = unicode.SimpleFold(q) {
 			least = min(least, q)
+		}
+		if 'A' <= least && least <= 'Z' {
+			return least + 'a' - 'A'
 		}
 		return least
 	}, name)

@@ -61,7 +61,12 @@ func (o *op) newEntries(s *Scratch, args []*vec.Vector, varying int) *entries {
 }
 
 func replace(args []*vec.Vector, at int, v *vec.Vector) []*vec.Vector {
-	out := append([]*vec.Vector(nil), args...)
+	out := make([]*vec.Vector, len(args))
+	for i, a := range args {
+		c := *a // a constant of as many rows
+		c.Len = v.Len
+		out[i] = &c
+	}
 	out[at] = v
 	return out
 }

@@ -133,8 +133,8 @@ func boolean(c Call) error {
 func bindSum(c Call) (*Func, error) {
 	switch c.Args[0] {
 	case vec.Int, vec.Bool, vec.Null:
-		f := &Func{Out: vec.Int, Casts: []vec.Type{vec.Int}, New: func(m *memory.Meter) State { return &sumInts{out: vec.Int, meter: m} }}
-		return f, nil
+		in := []vec.Type{value(c.Args[0])}
+		return &Func{Out: vec.Int, Casts: in, New: func(m *memory.Meter) State { return &sumInts{out: vec.Int, meter: m} }}, nil
 	case vec.Double:
 		return &Func{Out: vec.Double, Casts: c.Args, New: func(m *memory.Meter) State { return &sumDoubles{meter: m} }}, nil
 	}
