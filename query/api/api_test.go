@@ -15,6 +15,7 @@ import (
 
 	"github.com/togodb/togo/internal/event"
 	"github.com/togodb/togo/query"
+	"github.com/togodb/togo/query/api/format"
 	"github.com/togodb/togo/query/exec"
 	"github.com/togodb/togo/query/fail"
 	"github.com/togodb/togo/query/vec"
@@ -190,9 +191,9 @@ func TestAPanicHurtsItsQueryAlone(t *testing.T) {
 // TestALongAnswerThatFailsIsBrokenOff: its status is sent, so the transfer must not end as if it were whole.
 func TestALongAnswerThatFailsIsBrokenOff(t *testing.T) {
 	e := &engine{answer: fails(300_000, fail.New(fail.OutOfRange, "too big"))}
-	for format, says := range map[string]bool{"json": true, "ndjson": true, "csv": false, "arrow": false} {
+	for format, says := range map[string]bool{"json": true, "ndjson": true, "csv": false, "arrow": true} {
 		resp, text := call(t, serverOf(t, e, nil), "GET", "/v1/query?sql=x&format="+format, "", shop)
-		if resp.StatusCode != 200 || !strings.HasSuffix(text, "<broken off>") || len(text) < holdBytes || strings.Contains(text, `"error":{"code":"out_of_range"`) != says {
+		if resp.StatusCode != 200 || !strings.HasSuffix(text, "<broken off>") || len(text) < holdBytes || strings.Contains(text, `{"code":"out_of_range"`) != says {
 			t.Errorf("%s: %d, %d bytes, ends with %q", format, resp.StatusCode, len(text), text[max(0, len(text)-100):])
 		}
 	}
@@ -201,16 +202,16 @@ func TestALongAnswerThatFailsIsBrokenOff(t *testing.T) {
 // TestStatisticsComeWithEveryFormat: in the headers of a short answer, in the trailers of a long one.
 func TestStatisticsComeWithEveryFormat(t *testing.T) {
 	for _, n := range []int{1, 300_000} {
-		for _, format := range []string{"json", "ndjson", "csv", "arrow"} {
-			resp, text := call(t, serverOf(t, &engine{answer: rows(n)}, nil), "GET", "/v1/query?sql=x&format="+format, "", shop)
+		for _, name := range []string{"json", "ndjson", "csv", "arrow"} {
+			resp, text := call(t, serverOf(t, &engine{answer: rows(n)}, nil), "GET", "/v1/query?sql=x&format="+name, "", shop)
 			from := resp.Header
 			if n > 1 {
 				from = resp.Trailer
 			}
-			if from.Get(SnapshotHeader) != "s1" || !strings.Contains(from.Get(StatisticsHeader), `"store_bytes":1234`) {
-				t.Errorf("%s of %d rows: %v", format, n, from)
+			if from.Get(format.SnapshotHeader) != "s1" || !strings.Contains(from.Get(format.StatisticsHeader), `"store_bytes":1234`) {
+				t.Errorf("%s of %d rows: %v", name, n, from)
 			}
-			if format == "json" && (!json.Valid([]byte(text)) || !strings.Contains(text, `"snapshot":"s1"`) || !strings.Contains(text, `"positions":[{"shard":2,"position":7}]`)) {
+			if name == "json" && (!json.Valid([]byte(text)) || !strings.Contains(text, `"snapshot":"s1"`) || !strings.Contains(text, `"positions":[{"shard":2,"position":7}]`)) {
 				t.Errorf("got %.200s", text)
 			}
 		}

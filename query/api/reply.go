@@ -1,21 +1,14 @@
 package api
 
 import (
-	"errors"
-	"fmt"
 	"net/http"
 	"time"
 
 	"github.com/togodb/togo/query"
 	"github.com/togodb/togo/query/api/format"
 	"github.com/togodb/togo/query/exec"
+	"github.com/togodb/togo/query/fail"
 	"github.com/togodb/togo/query/vec"
-)
-
-// Headers of an answer, or trailers where it was too long to be known in its headers.
-const (
-	SnapshotHeader   = "Togo-Snapshot"
-	StatisticsHeader = "Togo-Statistics"
 )
 
 const (
@@ -26,7 +19,7 @@ const (
 )
 
 // errLeft: the client left, or takes nothing.
-var errLeft = errors.New("the client left")
+var errLeft = fail.New(fail.Cancelled, "the client left, or takes nothing of its answer")
 
 // reply holds back the begin of an answer and sends the rest in large parts. It is one goroutine's.
 type reply struct {
@@ -53,8 +46,8 @@ func (r *reply) end(s *query.Summary, stats format.Statistics) error {
 		return err
 	}
 	header := r.w.Header()
-	header.Set(SnapshotHeader, s.Snapshot)
-	header.Set(StatisticsHeader, string(stats.Line()))
+	header.Set(format.SnapshotHeader, s.Snapshot)
+	header.Set(format.StatisticsHeader, string(stats.Line()))
 	return r.flush()
 }
 
@@ -72,19 +65,19 @@ func (r *reply) flush() error {
 		return nil
 	}
 	r.deadline()
-	if header := r.w.Header(); !r.sent && header.Get(SnapshotHeader) == "" {
-		header.Set("Trailer", SnapshotHeader+", "+StatisticsHeader)
+	if header := r.w.Header(); !r.sent && header.Get(format.SnapshotHeader) == "" {
+		header.Set("Trailer", format.SnapshotHeader+", "+format.StatisticsHeader)
 	}
 	r.sent = true
 	if _, err := r.w.Write(r.buf); err != nil {
-		return fmt.Errorf("%w: %w", errLeft, err)
+		return errLeft
 	}
 	if r.buf = r.buf[:0]; cap(r.buf) > 4*holdBytes {
 		r.buf = nil
 	}
 	r.flushed = time.Now()
 	if err := r.control.Flush(); err != nil {
-		return fmt.Errorf("%w: %w", errLeft, err)
+		return errLeft
 	}
 	return nil
 }

@@ -83,12 +83,12 @@ func (h *Handler) shown(r *http.Request, err error) *fail.Error {
 	var e *fail.Error
 	switch {
 	case errors.As(err, &e) && e.Code != fail.Internal:
-		if e.Err != nil {
+		if e.Err != nil && e.Code != fail.Cancelled {
 			h.deps.Logger.Warn("query", "code", e.Code, "error", e.Message, "cause", e.Err)
 		}
 		return e
 	case r.Context().Err() != nil:
-		return fail.New(fail.Cancelled, "the client left")
+		return errLeft
 	case errors.Is(err, context.DeadlineExceeded):
 		return fail.New(fail.Timeout, "the query took too long")
 	}
@@ -164,7 +164,7 @@ func (h *Handler) enter(ctx context.Context, tenant event.TenantID) (leave func(
 	case err == nil:
 		return leave, waited, nil
 	case ctx.Err() != nil:
-		return nil, waited, fail.New(fail.Cancelled, "the client left")
+		return nil, waited, errLeft
 	case errors.Is(err, queue.ErrFull):
 		err = fail.New(fail.TooMany, "%d queries of this tenant run and %d wait (query.tenant_concurrent, query.tenant_queue); try again later", h.cfg.TenantConcurrent, h.cfg.TenantQueue)
 	case errors.Is(err, queue.ErrAllFull), errors.Is(err, queue.ErrWaited):

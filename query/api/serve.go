@@ -1,8 +1,6 @@
 package api
 
 import (
-	"context"
-	"errors"
 	"net/http"
 	"slices"
 	"strings"
@@ -36,11 +34,11 @@ func (h *Handler) query(out *reply, r *http.Request) error {
 	h.metrics.cost(s)
 	h.logSlow(tenant, a.query.SQL, time.Since(start), s, err)
 	if err != nil {
-		return sendError(r.Context(), err)
+		return err
 	}
 	stats := format.StatisticsOf(s)
 	stats.Queued(waited)
-	return sendError(r.Context(), out.end(s, stats))
+	return out.end(s, stats)
 }
 
 // decode bounds the time that a body may take. The deadline must not stay: it would be taken for a client that left.
@@ -50,18 +48,6 @@ func (h *Handler) decode(out *reply, r *http.Request) (*asked, error) {
 		defer func() { _ = out.control.SetReadDeadline(time.Time{}) }()
 	}
 	return decode(r, h.cfg.MaxBodyBytes)
-}
-
-// sendError tells a client that left or did not read from a fault of ours.
-func sendError(ctx context.Context, err error) error {
-	var e *fail.Error
-	if err == nil || errors.As(err, &e) && e.Code != fail.Internal {
-		return err
-	}
-	if ctx.Err() != nil || errors.Is(err, errLeft) {
-		return fail.New(fail.Cancelled, "the client left")
-	}
-	return err
 }
 
 // logSlow names queries that took long.

@@ -8,6 +8,13 @@ import (
 	"github.com/togodb/togo/query"
 	"github.com/togodb/togo/query/exec"
 	"github.com/togodb/togo/query/fail"
+	"github.com/togodb/togo/query/scan"
+)
+
+// Headers of an answer, or trailers where it was too long to be known in its headers.
+const (
+	SnapshotHeader   = "Togo-Snapshot"
+	StatisticsHeader = "Togo-Statistics"
 )
 
 // Statistics are what an answer cost, as clients get them.
@@ -79,6 +86,30 @@ func StatisticsOf(s *query.Summary) Statistics {
 // Queued says how long the query waited for its turn.
 func (s *Statistics) Queued(d time.Duration) { s.QueuedMS = ms(d) }
 
+// Summary is what StatisticsOf was given.
+func (s Statistics) Summary(snapshot string) *query.Summary {
+	n := &scan.Stats{}
+	n.CPU.Store(int64(s.CPUMS * 1e6))
+	n.Fragments.Store(s.Fragments.Considered)
+	n.PrunedByTime.Store(s.Fragments.PrunedByTime)
+	n.PrunedByRange.Store(s.Fragments.PrunedByRange)
+	n.PrunedByFilter.Store(s.Fragments.PrunedByFilter)
+	n.AnsweredByMeta.Store(s.Fragments.AnsweredByMetadata)
+	n.Read.Store(s.Fragments.Read)
+	n.RowGroups.Store(s.RowGroups.Read + s.RowGroups.Pruned)
+	n.RowGroupsPruned.Store(s.RowGroups.Pruned)
+	n.Pages.Store(s.Pages.Read)
+	n.PagesPruned.Store(s.Pages.Pruned)
+	n.Rows.Store(s.RowsScanned)
+	n.RowsOut.Store(s.RowsMatched)
+	n.StoreBytes.Store(s.StoreBytes)
+	n.StoreRequests.Store(s.StoreRequests)
+	n.CacheBytes.Store(s.CacheBytes)
+	return &query.Summary{
+		Rows: s.Rows, More: s.More, Elapsed: time.Duration(s.ElapsedMS * 1e6), Snapshot: snapshot, Positions: s.Positions, Stats: n,
+	}
+}
+
 // Line is the statistics as JSON on one line.
 func (s Statistics) Line() []byte {
 	text, err := json.Marshal(s)
@@ -109,13 +140,25 @@ func errorOf(e *fail.Error) Error {
 	return out
 }
 
-// member is `"error":{...}`.
-func (e Error) member() []byte {
+// line is the error as JSON on one line.
+func (e Error) line() []byte {
 	text, err := json.Marshal(e)
 	if err != nil {
 		panic("bug: an error that is no JSON: " + err.Error())
 	}
-	return append([]byte(`"error":`), text...)
+	return text
+}
+
+// member is `"error":{...}`.
+func (e Error) member() []byte { return append([]byte(`"error":`), e.line()...) }
+
+// Fail is the error again.
+func (e Error) Fail() *fail.Error {
+	out := fail.New(e.Code, "%s", e.Message)
+	if e.Position != nil {
+		out.Line, out.Column = e.Position.Line, e.Position.Column
+	}
+	return out
 }
 
 // ErrorBody is an error as the whole body of an answer, in every format.

@@ -22,6 +22,9 @@ type arrowWriter struct {
 	builder *array.RecordBuilder
 }
 
+// TypeMetadata is the key under which a field has its type in SQL.
+const TypeMetadata = "togo.type"
+
 // arrowTypes are Arrow's types of ours.
 var arrowTypes = map[vec.Type]arrow.DataType{
 	vec.Null:        arrow.Null,
@@ -40,7 +43,7 @@ var arrowTypes = map[vec.Type]arrow.DataType{
 func (a *arrowWriter) Columns(columns []exec.Output) error {
 	fields := make([]arrow.Field, len(columns))
 	for i, c := range columns {
-		meta := map[string]string{"togo.type": c.Type.String()}
+		meta := map[string]string{TypeMetadata: c.Type.String()}
 		if c.Type == vec.JSON {
 			meta["ARROW:extension:name"], meta["ARROW:extension:metadata"] = "arrow.json", ""
 		}
@@ -132,10 +135,18 @@ func (a *arrowWriter) End(*query.Summary, Statistics) error {
 	return a.stream.Close()
 }
 
-// Fail writes nothing: a stream without its end mark is cut off.
-func (a *arrowWriter) Fail(*fail.Error) error {
-	if a.builder != nil {
-		a.builder.Release()
+// ErrorMetadata is the key under which the last record batch of an answer that failed has its error, as JSON.
+const ErrorMetadata = "togo.error"
+
+// Fail ends with an empty record batch that names the error, and without the stream's end mark.
+func (a *arrowWriter) Fail(e *fail.Error) error {
+	if a.stream == nil {
+		return nil
 	}
-	return nil
+	record := a.builder.NewRecordBatch() // empty: Batch leaves nothing
+	defer record.Release()
+	a.builder.Release()
+	last := array.NewRecordBatchWithMetadata(record.Schema(), record.Columns(), 0, arrow.NewMetadata([]string{ErrorMetadata}, []string{string(errorOf(e).line())}))
+	defer last.Release()
+	return a.stream.Write(last)
 }

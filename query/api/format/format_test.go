@@ -161,7 +161,7 @@ func TestAFailedAnswerIsNotWhole(t *testing.T) {
 	columns, batch := everything()
 	e := fail.At(place{2, 7}, fail.OutOfRange, "too \"big\"")
 	const member = `"error":{"code":"out_of_range","message":"too \"big\"","position":{"line":2,"column":7}}`
-	for f, want := range map[Format]string{JSON: "\n],\n" + member + "}\n", NDJSON: "{" + member + "}\n", CSV: "\n", Arrow: ""} {
+	for f, want := range map[Format]string{JSON: "\n],\n" + member + "}\n", NDJSON: "{" + member + "}\n", CSV: "\n", Arrow: "\x00"} {
 		var out bytes.Buffer
 		w := New(f, &out)
 		if err := errors.Join(w.Columns(columns), w.Batch(batch), w.Fail(e)); err != nil {
@@ -174,15 +174,42 @@ func TestAFailedAnswerIsNotWhole(t *testing.T) {
 			t.Errorf("got %s", out.String())
 		}
 		if f == Arrow {
-			if r, err := ipc.NewReader(&out); err == nil {
-				for r.Next() {
-				}
-				r.Release()
-			}
-			if whole := write(t, Arrow, columns, batch); len(whole) == out.Len() {
-				t.Error("the stream has an end")
+			got := &copied{}
+			if err := ReadArrow(&out, got); fail.CodeOf(err) != fail.OutOfRange || err.Error() != e.Error() || len(got.batches) != 1 {
+				t.Errorf("the stream gives %v", err)
 			}
 		}
+	}
+}
+
+// copied keeps what it is given.
+type copied struct {
+	columns []exec.Output
+	batches []*vec.Batch
+}
+
+func (c *copied) Columns(o []exec.Output) error { c.columns = o; return nil }
+func (c *copied) Batch(b *vec.Batch) error      { c.batches = append(c.batches, b); return nil }
+
+// TestReadArrow gives what was written; a stream that is cut off anywhere is an error.
+func TestReadArrow(t *testing.T) {
+	columns, batch := everything()
+	whole := write(t, Arrow, columns, batch, &vec.Batch{}, batch)
+	got := &copied{}
+	if err := ReadArrow(strings.NewReader(whole), got); err != nil {
+		t.Fatal(err)
+	}
+	want := write(t, JSON, columns, batch, batch)
+	if text := write(t, JSON, got.columns, got.batches...); text != want {
+		t.Errorf("got\n%s\nwant\n%s", text, want)
+	}
+	for n := range len(whole) {
+		if err := ReadArrow(strings.NewReader(whole[:n]), &copied{}); err == nil {
+			t.Fatalf("%d of %d bytes are taken for the whole", n, len(whole))
+		}
+	}
+	if err := ReadArrow(strings.NewReader(write(t, Arrow, nil)), &copied{}); err != nil {
+		t.Errorf("an answer without columns: %v", err)
 	}
 }
 
