@@ -342,7 +342,7 @@ func (b *builder) name(g *gName) Expr {
 	case len(g.Parts) > 2:
 		b.wrong(at, "a name with dots is written in double quotes: %s", quotedPath(g.Parts))
 	case len(g.Parts) == 2:
-		return &Ident{Pos: at, Qualifier: unquoteName(first), Name: unquoteName(last), Quoted: last[0] == '"'}
+		return &Ident{Pos: at, Qualifier: unquoteName(first), Name: unquoteName(last), Quoted: !plain(last)}
 	case first[0] == '"':
 		return &Ident{Pos: at, Name: unquoteName(first), Quoted: true}
 	}
