@@ -1,6 +1,7 @@
 package snapshot
 
 import (
+	"context"
 	"fmt"
 	"log/slog"
 	"math"
@@ -8,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/togodb/togo/internal/chain"
 	"github.com/togodb/togo/internal/event"
 	"github.com/togodb/togo/internal/fragment"
 	"github.com/togodb/togo/internal/objstore"
@@ -15,6 +17,8 @@ import (
 	"github.com/togodb/togo/query/fail"
 	"github.com/togodb/togo/query/queryset"
 )
+
+var noPause = chain.Backoff{Sleep: func(ctx context.Context, _ time.Duration) error { return ctx.Err() }}
 
 // world is a store with a writer, and a follower of its own.
 type world struct {
@@ -24,6 +28,7 @@ type world struct {
 	f     *Follower
 	gen   *queryset.Events
 	now   time.Duration
+	floor event.Timestamp // no row below it is committed
 }
 
 func newWorld(t *testing.T, shards int) *world {
@@ -50,7 +55,8 @@ func (w *world) follower(cfg Config) *Follower {
 
 func (w *world) commit(n int) {
 	w.t.Helper()
-	if err := w.set.Commit(w.t.Context(), w.gen.Next(n)...); err != nil {
+	rows := slices.DeleteFunc(w.gen.Next(n), func(r queryset.Row) bool { return r.Timestamp < w.floor })
+	if err := w.set.Commit(w.t.Context(), rows...); err != nil {
 		w.t.Fatal(err)
 	}
 }
