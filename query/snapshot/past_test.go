@@ -216,6 +216,8 @@ func TestFault_inputs_vanish(t *testing.T) {
 		}
 		return n
 	}
+	short := w.follower(Config{Now: func() time.Time { return queryset.Begin }}) // no time passes for it
+	w.at(short, fragment.Events, nil)
 	c := w.compactor(0)
 	for range 3 {
 		w.now += time.Hour
@@ -228,6 +230,9 @@ func TestFault_inputs_vanish(t *testing.T) {
 	}
 	if err := w.f.Explain(t.Context(), planned, missing); !errors.Is(err, ErrPlanAgain) {
 		t.Errorf("planned before: %v", err)
+	}
+	if err := short.Explain(t.Context(), planned, missing); !errors.Is(err, ErrPlanAgain) {
+		t.Errorf("planned within the second: %v", err)
 	}
 	next := w.at(w.f, fragment.Events, nil)
 	if err := readAll(t.Context(), w.store.Inner(), next); err != nil || rows(next) != rows(planned) {
