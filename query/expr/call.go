@@ -18,7 +18,7 @@ func (b *binder) call(c *sql.Call) (Expr, error) {
 	switch {
 	case c.Star:
 		return nil, fail.At(c, fail.Unsupported, "%s(*) is not a function; count(*) is", c.Name)
-	case c.Distinct, c.OrderBy != nil, c.Filter != nil:
+	case c.Distinct, len(c.OrderBy) > 0, c.Filter != nil:
 		if b.known(c.Name) {
 			return nil, fail.At(c, fail.Type, "%s is no aggregate: it takes neither DISTINCT nor ORDER BY nor FILTER", c.Name)
 		}
