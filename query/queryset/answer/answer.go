@@ -17,10 +17,10 @@ import (
 
 // Answer is the rows of a query, or the class of its error.
 type Answer struct {
-	Types []string // of the columns, as in SQL
-	Rows  []Row
+	Types []string `json:"types,omitempty"` // of the columns, as in SQL
+	Rows  []Row    `json:"rows"`
 	// Error is set if there was one; then Rows mean nothing.
-	Error string
+	Error string `json:"error,omitempty"`
 }
 
 // Row is one row's values.
@@ -94,9 +94,9 @@ func (a *Answer) Batch(b *vec.Batch) {
 
 // Rules say how two answers are compared.
 type Rules struct {
-	Ordered bool // rows have to come in the same order
+	Ordered bool `json:"ordered,omitempty"` // rows have to come in the same order
 	// Loose are columns whose numbers are estimates: they may be off by this part of the value, and by 2.
-	Loose map[int]float64
+	Loose map[int]float64 `json:"loose,omitempty"`
 }
 
 // Tolerance is how far, relative to the greater, two doubles may lie apart.
@@ -252,4 +252,12 @@ func near(x, y float64) bool {
 		return false
 	}
 	return math.Abs(x-y) <= Tolerance*math.Max(math.Abs(x), math.Abs(y))+1e-300
+}
+
+// Recorded is a query with the answer that it must have, as a line of a file of such.
+type Recorded struct {
+	Tenant string `json:"tenant"`
+	SQL    string `json:"sql"`
+	Rules  Rules  `json:"rules"`
+	Answer Answer `json:"answer"`
 }
