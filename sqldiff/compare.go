@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"path/filepath"
+	"regexp"
 	"strings"
 
 	"github.com/togodb/togo/query/queryset/answer"
@@ -13,6 +14,7 @@ import (
 // result counts what came of a run.
 type result struct {
 	queries, answers, different, meant, refused int
+	printed                                     int
 	shown                                       map[string]int
 }
 
@@ -70,7 +72,10 @@ func (res *result) one(v variant, s *tenantSide, p pair, want, got *answer.Answe
 	} else {
 		key = "rows"
 	}
-	if res.shown[key]++; res.shown[key] > *examples || len(res.shown) > *show {
+	if res.shown[key]++; res.shown[key] > *examples || *hide != "" && regexp.MustCompile(*hide).MatchString(key) {
+		return
+	}
+	if res.printed++; res.printed > *show {
 		return
 	}
 	fmt.Printf("DIFFERENT %s, tenant %s, %s\n  togo:   %s\n  duckdb: %s\n  %.2000s\n", map[bool]string{true: "in order"}[p.rules.Ordered], s.tenant, v.name, p.T, p.D, got.Error+"\n  "+difference)

@@ -1,7 +1,7 @@
 package main
 
 import (
-	"bufio"
+	"compress/gzip"
 	"context"
 	"encoding/json"
 	"os"
@@ -15,7 +15,7 @@ func recordAll(_ context.Context, d *duck, sides []*tenantSide, n int, path stri
 	if err != nil {
 		return err
 	}
-	w := bufio.NewWriter(f)
+	w := gzip.NewWriter(f)
 	e := json.NewEncoder(w)
 	e.SetEscapeHTML(false)
 	for i := 0; n > 0; i++ {
@@ -34,7 +34,7 @@ func recordAll(_ context.Context, d *duck, sides []*tenantSide, n int, path stri
 		}
 		n--
 	}
-	if err := w.Flush(); err != nil {
+	if err := w.Close(); err != nil {
 		return err
 	}
 	return f.Close()

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -23,7 +24,7 @@ type tenantSide struct {
 // same rows.
 func load(ctx context.Context, w *world, d *duck, dir string) ([]*tenantSide, error) {
 	var out []*tenantSide
-	for i, tenant := range w.Tenants {
+	for i, tenant := range w.Names {
 		columns, err := w.Columns.Ensure(ctx, tenant, nil)
 		if err != nil {
 			return nil, err
@@ -80,6 +81,9 @@ func run(ctx context.Context) error {
 		return err
 	}
 	for _, key := range slices.SortedFunc(maps.Keys(res.shown), func(a, b string) int { return res.shown[b] - res.shown[a] }) {
+		if *hide != "" && regexp.MustCompile(*hide).MatchString(key) {
+			continue
+		}
 		fmt.Printf("%6d %.150s\n", res.shown[key], strings.TrimSpace(key))
 	}
 	fmt.Printf("RESULT queries=%d answers=%d meant=%d errors_of_both=%d different=%d\n", res.queries, res.answers, res.meant, res.refused, res.different)

@@ -55,7 +55,7 @@ func newWorld(ctx context.Context, seed uint64, rows int) (*world, error) {
 // live are the fragments of all tables.
 func (w *world) live(ctx context.Context) (map[liveKey][]shardlog.Fragment, error) {
 	out := map[liveKey][]shardlog.Fragment{}
-	for _, tenant := range w.Tenants {
+	for _, tenant := range w.Names {
 		for _, table := range []shardlog.Table{shardlog.TableEvents, shardlog.TableDeadLetters} {
 			var err error
 			if out[liveKey{tenant, table}], err = w.Live(ctx, tenant, table); err != nil {
