@@ -138,7 +138,7 @@ func casting(x Expr, t vec.Type, try bool, at fail.Placed) Expr {
 	if try {
 		name = "TRY_CAST"
 	}
-	return fold(&op{name: name, t: t, args: []Expr{x}, run: castKernel(from, t, try, at), mayFail: !try && castFails(from, t),
+	return fold(&op{name: name, t: t, args: []Expr{x}, run: castKernel(from, t, try, at), mayFail: !try && castFails(from, t), rises: rising(from, t),
 		show: func(args []Expr) string { return name + "(" + args[0].String() + " AS " + t.String() + ")" }})
 }
 
@@ -151,6 +151,12 @@ func castFails(from, to vec.Type) bool {
 		return false
 	}
 	return true
+}
+
+// rising tells whether a CAST keeps the order of values.
+func rising(from, to vec.Type) bool {
+	number := func(t vec.Type) bool { return t == vec.Int || t == vec.Double }
+	return number(from) && number(to) || from.HasInts() && to.HasInts() && from != vec.Bool && to != vec.Bool || from == vec.JSON && to == vec.Text
 }
 
 func castKernel(from, to vec.Type, try bool, at fail.Placed) kernel {

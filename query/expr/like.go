@@ -1,6 +1,7 @@
 package expr
 
 import (
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -68,6 +69,9 @@ func liking(name string, args []Expr, at fail.Placed) (Expr, error) {
 			return nil, fail.At(at, fail.Value, "%s", err.Error())
 		}
 		k.mayFail = false
+		if !ilike {
+			k.begins = p.parts[0].head()
+		}
 		k.run = func(_ *Scratch, args []*vec.Vector, n int, nulls []bool) (*vec.Vector, error) {
 			out := vec.New(vec.Bool, n)
 			p.match(args[0].Flat().Texts[:n], nulls, out.Ints)
@@ -213,6 +217,14 @@ func (p *pattern) matches(t string) bool {
 		t = t[end:]
 	}
 	return p.parts[last].ends(t)
+}
+
+// head is the text before the first _.
+func (q part) head() string {
+	if q.any == nil {
+		return q.text
+	}
+	return string(q.any[:slices.Index(q.any, anyRune)])
 }
 
 // at is how many bytes of the text's begin the part takes; -1 if it does not stand there.
