@@ -177,6 +177,9 @@ func castKernel(from, to vec.Type, try bool, at fail.Placed) kernel {
 			return &out, nil
 		}
 	}
+	if to == vec.Text {
+		return textKernel(AppendFormat)
+	}
 	return func(s *Scratch, args []*vec.Vector, n int, nulls []bool) (*vec.Vector, error) {
 		out := vec.New(to, n)
 		for i := range n {
@@ -192,6 +195,27 @@ func castKernel(from, to vec.Type, try bool, at fail.Placed) kernel {
 			default:
 				return nil, fail.At(at, fail.Value, "%s; TRY_CAST gives NULL instead", err.Error())
 			}
+		}
+		return out, nil
+	}
+}
+
+// textKernel makes texts of values; they share one string.
+func textKernel(format func([]byte, vec.Value) []byte) kernel {
+	return func(_ *Scratch, args []*vec.Vector, n int, nulls []bool) (*vec.Vector, error) {
+		out := vec.New(vec.Text, n)
+		buf := make([]byte, 0, 16*n)
+		ends := make([]int, n)
+		for i := range n {
+			if nulls == nil || !nulls[i] {
+				buf = format(buf, args[0].At(i))
+			}
+			ends[i] = len(buf)
+		}
+		all, start := string(buf), 0
+		for i, end := range ends {
+			out.Texts[i] = all[start:end]
+			start = end
 		}
 		return out, nil
 	}
