@@ -13,6 +13,7 @@ import (
 	"github.com/togodb/togo/query/exec"
 	"github.com/togodb/togo/query/expr"
 	"github.com/togodb/togo/query/fail"
+	"github.com/togodb/togo/query/funcs"
 	"github.com/togodb/togo/query/scan"
 	"github.com/togodb/togo/query/snapshot"
 	"github.com/togodb/togo/query/sql"
@@ -62,7 +63,7 @@ func NewEngine(cfg Config, d Deps) (*Engine, error) {
 	if d.Now == nil {
 		d.Now = time.Now
 	}
-	return &Engine{cfg: cfg, Deps: d, functions: expr.Library{}}, nil
+	return &Engine{cfg: cfg, Deps: d, functions: funcs.Library()}, nil
 }
 
 // planTries is how often a query is planned anew because files that it saw were collected before it read them, which

@@ -86,8 +86,6 @@ func IntervalPart(u Unit, s vec.Span) (int64, error) {
 		return months%12/3 + 1, nil
 	case UnitMonth:
 		return months % 12, nil
-	case UnitWeek:
-		return int64(s.Days) / 7, nil
 	case UnitDay:
 		return int64(s.Days), nil
 	case UnitHour:

@@ -139,5 +139,5 @@ func TruncTo(n, ns int64) (int64, error) { return add(ns, -floorMod(ns, n)) }
 // Fixed tells that the unit is a fixed number of nanoseconds below a day, and how many.
 func (u Unit) Fixed() (int64, bool) { n := u.nanos(); return n, n != 0 }
 
-// Days tells that truncating by the unit needs the date.
-func (u Unit) Days() bool { return u.nanos() == 0 }
+// Months is how many months the unit is long; 0 if it is none of months.
+func (u Unit) Months() int64 { return u.months() }

@@ -1,0 +1,117 @@
+package clock
+
+import (
+	"github.com/togodb/togo/query/calendar"
+	"github.com/togodb/togo/query/expr"
+	"github.com/togodb/togo/query/funcs/each"
+	"github.com/togodb/togo/query/vec"
+)
+
+// fractional tells that a part is a DOUBLE.
+func fractional(u calendar.Unit) bool { return u == calendar.UnitEpoch || u == calendar.UnitJulian }
+
+// part reads a part of values of a type.
+func part(u calendar.Unit, t vec.Type) expr.Eval {
+	switch {
+	case t == interval && u == calendar.UnitEpoch:
+		return each.One(dbl, each.Sure(calendar.IntervalSeconds))
+	case t == interval:
+		return each.One(num, func(s vec.Span) (int64, error) { return calendar.IntervalPart(u, s) })
+	case t == date && u == calendar.UnitEpoch:
+		return each.One(dbl, each.Sure(func(d int64) float64 { return float64(d) * 86400 }))
+	case t == date && u == calendar.UnitJulian:
+		return each.One(dbl, each.Sure(calendar.JulianDate))
+	case t == date:
+		return each.One(num, each.Sure(func(d int64) int64 { return calendar.DatePart(u, d) }))
+	case u == calendar.UnitEpoch:
+		return each.One(dbl, each.Sure(calendar.Seconds))
+	case u == calendar.UnitJulian:
+		return each.One(dbl, each.Sure(calendar.JulianDay))
+	}
+	return each.One(num, each.Sure(func(ns int64) int64 { return calendar.TimePart(u, ns) }))
+}
+
+func parts() []*expr.Func {
+	var out []*expr.Func
+	for _, t := range append(times[:3:3], interval) {
+		f := withUnit(one("date_part", "", "A part of a time or an interval: a BIGINT, of epoch and julian a DOUBLE. EXTRACT(hour FROM x) is date_part('hour', x). Parts are those of date_trunc, and dow (Sunday is 0), isodow, doy, isoyear, yearweek, era, epoch, julian.", num, nil, text, t),
+			func(u calendar.Unit) expr.Eval { return part(u, t) })
+		f.OutOf = func(args []expr.Expr) vec.Type {
+			if u, err := unit(args[0], "date_part"); err == nil && fractional(u) {
+				return dbl
+			}
+			return num
+		}
+		switch t {
+		case instant:
+			f.Example = "date_part('hour', TIMESTAMPTZ '2026-03-31 10:20:30Z') = 10"
+		case date:
+			f.Example = "date_part('dow', DATE '2026-03-31') = 2"
+		}
+		out = append(out, f)
+		out = append(out, also("datepart", f)...)
+	}
+	for _, name := range []string{"millennium", "century", "decade", "year", "quarter", "month", "week", "weekofyear", "day", "dayofmonth", "hour", "minute", "second",
+		"millisecond", "microsecond", "nanosecond", "isoyear", "yearweek", "weekday", "dayofweek", "isodow", "dayofyear", "era", "julian", "epoch", "timezone_hour", "timezone_minute"} {
+		u, err := calendar.ParseUnit(name)
+		if err != nil {
+			panic(err) // a name of the list above that is none
+		}
+		to := num
+		if fractional(u) {
+			to = dbl
+		}
+		of := times
+		if u == calendar.UnitEpoch || u >= calendar.UnitMillennium && u <= calendar.UnitNanosecond && u != calendar.UnitWeek {
+			of = append(times[:3:3], interval)
+		}
+		for _, t := range of {
+			f := one(name, "", "The same as date_part('"+name+"', x).", to, part(u, t), t)
+			if t == instant {
+				f.Example = example(name+"(@) = date_part('"+name+"', @)", t)
+			}
+			out = append(out, f)
+		}
+	}
+	names := func(name, example, doc string, list []string, u calendar.Unit, base int64) {
+		for _, t := range times {
+			eval := part(u, t)
+			f := one(name, "", doc, text, func(s *expr.Scratch, args []*vec.Vector, n int) (*vec.Vector, error) {
+				v, err := eval(s, args, n)
+				if err != nil {
+					return nil, err
+				}
+				texts := &vec.Vector{Type: text, Len: v.Len, Const: v.Const, Texts: make([]string, len(v.Ints))}
+				for i, k := range v.Ints {
+					texts.Texts[i] = list[k-base]
+				}
+				return texts, nil
+			}, t)
+			if t == date {
+				f.Example = example
+			}
+			out = append(out, f)
+		}
+	}
+	names("dayname", "dayname(DATE '2026-03-31') = 'Tuesday'", "The English name of the day.", dayNames, calendar.UnitDayOfWeek, 0)
+	names("monthname", "monthname(DATE '2026-03-31') = 'March'", "The English name of the month.", monthNames, calendar.UnitMonth, 1)
+	for _, t := range times {
+		f := one("last_day", "", "The last day of the month.", date, each.One(date, each.Sure(func(at int64) int64 {
+			if t != date {
+				at, _ = calendar.Split(at)
+			}
+			year, month, _ := calendar.Civil(at)
+			return calendar.DateOf(year, month, calendar.DaysIn(year, month))
+		})), t)
+		if t == date {
+			f.Example = "last_day(DATE '2026-02-11') = DATE '2026-02-28'"
+		}
+		out = append(out, f)
+	}
+	return out
+}
+
+var (
+	dayNames   = []string{"Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday"}
+	monthNames = []string{"January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November", "December"}
+)

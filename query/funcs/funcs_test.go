@@ -1,0 +1,147 @@
+package funcs
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/togodb/togo/query/expr"
+	"github.com/togodb/togo/query/fail"
+	"github.com/togodb/togo/query/sql"
+	"github.com/togodb/togo/query/vec"
+)
+
+var testEnv = &expr.Env{Now: time.Date(2026, 11, 30, 12, 0, 0, 0, time.UTC), MaxText: 1 << 20, MaxPattern: 1 << 10, Functions: Library()}
+
+// columns is a scope of columns by name.
+type columns []*expr.Column
+
+func (s columns) Column(id *sql.Ident) (expr.Resolved, error) {
+	for _, c := range s {
+		if c.Name == id.Name {
+			return expr.Resolved{Expr: c}, nil
+		}
+	}
+	return expr.Resolved{}, fail.At(id, fail.UnknownColumn, "there is no column %s", id.Name)
+}
+
+func (columns) Call(*sql.Call) (expr.Expr, bool, error) { return nil, false, nil }
+
+func bind(text string, scope columns) (expr.Expr, error) {
+	s, err := sql.Parse("SELECT " + text)
+	if err != nil {
+		return nil, err
+	}
+	return expr.Bind(s.Select.Items[0].Expr, scope, testEnv)
+}
+
+// answer is an expression's value and type over a batch's first row, or ERR; err is the error.
+func answer(t *testing.T, text string, scope columns, batch *vec.Batch) (string, error) {
+	t.Helper()
+	e, err := bind(text, scope)
+	if err != nil {
+		return "ERR", err
+	}
+	v, err := e.Eval(&expr.Scratch{Ctx: context.Background()}, batch)
+	if err != nil {
+		var known *fail.Error
+		if !errors.As(err, &known) {
+			t.Errorf("%s: %v is no *fail.Error", text, err)
+		}
+		return "ERR", err
+	}
+	if v.Type != e.Type() && v.Type != vec.Null {
+		t.Errorf("%s: %s, not %s", text, v.Type, e.Type())
+	}
+	return quote(expr.Format(v.At(0))) + "\t" + e.Type().String(), nil
+}
+
+// quote writes what would break a line as Go does.
+func quote(s string) string {
+	q := strconv.Quote(s)
+	return strings.NewReplacer(`\"`, `"`, `\\`, `\`).Replace(q[1 : len(q)-1])
+}
+
+func TestExamples(t *testing.T) {
+	for _, k := range Kinds() {
+		for _, f := range k.Funcs {
+			if f.Doc == "" {
+				t.Errorf("%s has no Doc", f.Name)
+			}
+			if f.Example == "" {
+				continue
+			}
+			if !strings.Contains(f.Example, f.Name) {
+				t.Errorf("%s: the example %s is another's", f.Name, f.Example)
+			}
+			if got, err := answer(t, f.Example, nil, &vec.Batch{Len: 1}); got != "true\tBOOLEAN" {
+				t.Errorf("%s: %s, %v", f.Example, got, err)
+			}
+		}
+	}
+}
+
+// Every function has an example, or says which it is the same as.
+func TestEachNameIsShown(t *testing.T) {
+	for name, forms := range Library() {
+		shown := false
+		for _, f := range forms {
+			shown = shown || f.Example != "" || strings.HasPrefix(f.Doc, "The same as ")
+		}
+		if !shown {
+			t.Errorf("%s has no example", name)
+		}
+	}
+}
+
+// DuckDB's answers to calls, and where ours are meant to differ. Lines are an expression, its value as VARCHAR or
+// ERR, and its type, apart by tabs; of the differences a reason besides.
+func TestAgainstDuckDB(t *testing.T) {
+	meant := map[string]string{}
+	for _, line := range lines(t, "testdata/differences.txt") {
+		if len(line) < 4 || line[3] == "" {
+			t.Fatalf("differences.txt: %s without a reason", line[0])
+		}
+		meant[line[0]] = strings.TrimSuffix(line[1]+"\t"+line[2], "\t")
+	}
+	for _, line := range lines(t, "testdata/duckdb.txt") {
+		text, want := line[0], strings.Join(line[1:], "\t")
+		ours, differs := meant[text]
+		delete(meant, text)
+		if differs {
+			if ours == want {
+				t.Errorf("%s: differences.txt names no difference", text)
+			}
+			want = ours
+		}
+		if got, err := answer(t, text, nil, &vec.Batch{Len: 1}); got != want {
+			t.Errorf("%s\n got %s %v\nwant %s", text, got, err, want)
+		}
+	}
+	for text := range meant {
+		t.Errorf("differences.txt has %s, duckdb.txt has not", text)
+	}
+}
+
+func lines(t *testing.T, name string) [][]string {
+	t.Helper()
+	f, err := os.Open(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	var out [][]string
+	in := bufio.NewScanner(f)
+	in.Buffer(nil, 1<<20)
+	for in.Scan() {
+		if line := strings.Split(in.Text(), "\t"); len(line) > 1 && !strings.HasPrefix(line[0], "#") {
+			out = append(out, line)
+		}
+	}
+	return out
+}

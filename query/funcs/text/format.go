@@ -1,0 +1,479 @@
+package text
+
+import (
+	"math"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/togodb/togo/query/calendar"
+	"github.com/togodb/togo/query/expr"
+	"github.com/togodb/togo/query/fail"
+	"github.com/togodb/togo/query/funcs/each"
+	"github.com/togodb/togo/query/vec"
+)
+
+// maxWidth bounds widths and precisions.
+const maxWidth = 10000
+
+// spec says how one value is written.
+type spec struct {
+	fill      rune // 0: a space
+	align     byte // < > ^ or 0
+	sign      byte // + or a space, before what is not negative
+	alternate bool
+	zero      bool
+	width     int
+	thousands string
+	precision int // -1: none
+	verb      byte
+	c         bool // of printf: an integer has no verbs of text
+}
+
+// piece is a text and what follows it: an argument, or nothing at the end.
+type piece struct {
+	text string
+	arg  int // -1: none
+	spec spec
+}
+
+func formats() []*expr.Func {
+	formatter := func(name, example, doc string, parse func(string) ([]piece, error)) *expr.Func {
+		return &expr.Func{Name: name, Args: []vec.Type{text, expr.Any}, Variadic: true, Out: text, Example: example, Doc: doc,
+			Bind: func(env *expr.Env, args []expr.Expr) (expr.Eval, error) {
+				if f, ok := each.Const(args[0]); ok {
+					if _, err := parse(f.Text); err != nil {
+						return nil, err
+					}
+				}
+				return format(name, limit(env), parse), nil
+			}}
+	}
+	size := one("format_bytes", "format_bytes(123456) = '120.5 KiB'", "A number of bytes in KiB, MiB and so on.", text, each.One(text, each.Sure(formatBytes)), num)
+	return []*expr.Func{
+		formatter("format", "format('{} took {:.1f} ms', 'it', 12.34) = 'it took 12.3 ms'", "The text with the arguments in its braces: {}, {0}, {:>8}, {:,}, {:.2f}, {:05d}, {:x} as in fmt and Python.", parseBraces),
+		formatter("printf", "printf('%s took %.1f ms', 'it', 12.34) = 'it took 12.3 ms'", "The text with the arguments at its %: %s, %5d, %-8s, %05d, %x, %.2f, %e, %g.", parsePercents),
+		size,
+	}
+}
+
+func format(name string, most int, parse func(string) ([]piece, error)) expr.Eval {
+	return func(s *expr.Scratch, args []*vec.Vector, n int) (*vec.Vector, error) {
+		texts, mask := each.Column[string](args[0])
+		pieces := each.Memo(parse)
+		var buf []byte
+		return each.Rows(s, text, args, n, func(i int) (string, error) {
+			list, err := pieces(texts[i&mask])
+			if err != nil {
+				return "", err
+			}
+			buf = buf[:0]
+			for _, p := range list {
+				buf = append(buf, p.text...)
+				if p.arg >= 0 {
+					if p.arg >= len(args)-1 {
+						return "", fail.New(fail.Value, "%s: there is no argument %d", name, p.arg+1)
+					}
+					if buf, err = p.spec.write(buf, args[p.arg+1].At(i)); err != nil {
+						return "", err
+					}
+				}
+				if len(buf) > most {
+					return "", tooLong(name, most)
+				}
+			}
+			return string(buf), nil
+		})
+	}
+}
+
+func badFormat(what string) error {
+	return fail.New(fail.Value, "a format with %s", what)
+}
+
+func parseBraces(s string) (out []piece, err error) {
+	var b strings.Builder
+	next, manual := 0, false
+	for i := 0; i < len(s); i++ {
+		c := s[i]
+		if c != '{' && c != '}' {
+			b.WriteByte(c)
+			continue
+		}
+		if i+1 < len(s) && s[i+1] == c {
+			b.WriteByte(c)
+			i++
+			continue
+		}
+		if c == '}' {
+			return nil, badFormat("a } that ends nothing; write }} for a brace")
+		}
+		end := strings.IndexByte(s[i:], '}')
+		if end < 0 {
+			return nil, badFormat("a { that is not ended; write {{ for a brace")
+		}
+		index, about, _ := strings.Cut(s[i+1:i+end], ":")
+		i += end
+		arg := next
+		if index != "" {
+			if arg, err = strconv.Atoi(index); err != nil || arg < 0 || arg > maxWidth {
+				return nil, badFormat("{" + short(index) + "}; between the braces stands the argument's number, from 0, or nothing")
+			}
+			manual = true
+		} else {
+			next++
+		}
+		if manual && next > 0 {
+			return nil, badFormat("both {} and {0}; number all of them or none")
+		}
+		sp, err := parseSpec(about)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, piece{b.String(), arg, sp})
+		b.Reset()
+	}
+	return append(out, piece{text: b.String(), arg: -1}), nil
+}
+
+func short(s string) string {
+	if len(s) > 40 {
+		return s[:40] + "..."
+	}
+	return s
+}
+
+// parseSpec reads [[fill]align][sign][#][0][width][,][.precision][type].
+func parseSpec(s string) (spec, error) {
+	all, out := s, spec{precision: -1}
+	if r, n := utf8.DecodeRuneInString(s); n > 0 && len(s) > n && strings.IndexByte("<>^", s[n]) >= 0 {
+		out.fill, out.align, s = r, s[n], s[n+1:]
+	} else if s != "" && strings.IndexByte("<>^", s[0]) >= 0 {
+		out.align, s = s[0], s[1:]
+	}
+	if s != "" && strings.IndexByte("+- ", s[0]) >= 0 {
+		if s[0] != '-' {
+			out.sign = s[0]
+		}
+		s = s[1:]
+	}
+	if s != "" && s[0] == '#' {
+		out.alternate, s = true, s[1:]
+	}
+	if s != "" && s[0] == '0' {
+		out.zero, s = true, s[1:]
+	}
+	ok := true
+	if out.width, s, ok = digits(s); !ok {
+		return out, badFormat("a width above the limit")
+	}
+	if s != "" && strings.IndexByte(",_'", s[0]) >= 0 {
+		out.thousands, s = s[:1], s[1:]
+	}
+	if s != "" && s[0] == '.' {
+		if len(s) < 2 || s[1] < '0' || s[1] > '9' {
+			return out, badFormat("a point without a precision")
+		}
+		if out.precision, s, ok = digits(s[1:]); !ok {
+			return out, badFormat("a precision above the limit")
+		}
+	}
+	if len(s) == 1 && strings.IndexByte("dxXobBeEfFgGs", s[0]) >= 0 {
+		out.verb, s = s[0], ""
+	}
+	if s != "" {
+		return out, badFormat("{:" + short(all) + "}, which is not [[fill]align][sign][#][0][width][,][.precision][type]")
+	}
+	return out, nil
+}
+
+func digits(s string) (n int, rest string, ok bool) {
+	i := 0
+	for ; i < len(s) && s[i] >= '0' && s[i] <= '9'; i++ {
+		if n = n*10 + int(s[i]-'0'); n > maxWidth {
+			return 0, s, false
+		}
+	}
+	return n, s[i:], true
+}
+
+func parsePercents(s string) (out []piece, err error) {
+	var b strings.Builder
+	next := 0
+	for {
+		at := strings.IndexByte(s, '%')
+		if at < 0 {
+			b.WriteString(s)
+			return append(out, piece{text: b.String(), arg: -1}), nil
+		}
+		b.WriteString(s[:at])
+		s = s[at+1:]
+		if strings.HasPrefix(s, "%") {
+			b.WriteByte('%')
+			s = s[1:]
+			continue
+		}
+		sp := spec{precision: -1, align: '>', c: true}
+		for ; s != "" && strings.IndexByte("-+ #0,'", s[0]) >= 0; s = s[1:] {
+			switch s[0] {
+			case '-':
+				sp.align = '<'
+			case '+', ' ':
+				sp.sign = s[0]
+			case '#':
+				sp.alternate = true
+			case '0':
+				sp.zero = true
+			default:
+				sp.thousands = s[:1]
+			}
+		}
+		ok := true
+		if sp.width, s, ok = digits(s); !ok {
+			return nil, badFormat("a width above the limit")
+		}
+		if strings.HasPrefix(s, ".") {
+			if sp.precision, s, ok = digits(s[1:]); !ok {
+				return nil, badFormat("a precision above the limit")
+			}
+		}
+		s = strings.TrimLeft(s, "hlLjzt")
+		if s == "" || strings.IndexByte("diuxXoceEfFgGs", s[0]) < 0 {
+			return nil, badFormat("a % that no type follows; there are %d %i %u %x %X %o %c %e %E %f %g %G %s, and %% for the sign itself")
+		}
+		if sp.verb, s = s[0], s[1:]; sp.verb == 'i' || sp.verb == 'u' {
+			sp.verb = 'd'
+		}
+		out = append(out, piece{b.String(), next, sp})
+		next++
+		b.Reset()
+	}
+}
+
+// write appends one value.
+func (sp spec) write(dst []byte, v vec.Value) ([]byte, error) {
+	switch v.Type {
+	case vec.Bool:
+		if sp.verb != 0 && sp.verb != 's' {
+			return sp.integer(dst, v.Int)
+		}
+		if sp.verb == 's' && !sp.c {
+			return nil, wrongVerb(sp.verb, "BOOLEAN")
+		}
+		return sp.text(dst, strconv.FormatBool(v.Int != 0)), nil
+	case vec.Int:
+		return sp.integer(dst, v.Int)
+	case vec.Double:
+		return sp.double(dst, v.Double)
+	}
+	if sp.verb != 0 && sp.verb != 's' {
+		return nil, wrongVerb(sp.verb, v.Type.String())
+	}
+	s := v.Text
+	switch v.Type {
+	case vec.TimestampTZ:
+		s = string(calendar.AppendTimestampTZ(nil, v.Int))
+	case vec.Timestamp:
+		s = string(calendar.AppendTimestamp(nil, v.Int))
+	case vec.Date:
+		s = string(calendar.AppendDate(nil, v.Int))
+	case vec.Interval:
+		s = string(calendar.AppendInterval(nil, v.Span))
+	}
+	return sp.text(dst, s), nil
+}
+
+func wrongVerb(verb byte, what string) error {
+	return fail.New(fail.Value, "a format of type %q for a %s; take s or none for text, d or x for BIGINT, f, e or g for DOUBLE", string(verb), what)
+}
+
+func (sp spec) text(dst []byte, s string) []byte {
+	if sp.precision >= 0 {
+		s = s[:skip(s, int64(sp.precision))]
+	}
+	return sp.padded(dst, "", s, '<')
+}
+
+func (sp spec) integer(dst []byte, n int64) ([]byte, error) {
+	magnitude, base, prefix := uint64(n), 10, ""
+	if n < 0 {
+		magnitude = -magnitude
+	}
+	switch sp.verb {
+	case 0, 'd':
+	case 'x', 'X':
+		base, prefix = 16, "0"+string(sp.verb)
+	case 'o':
+		base, prefix = 8, "0"
+	case 'b', 'B':
+		base, prefix = 2, "0"+string(sp.verb)
+	case 'c':
+		s, err := chr(n)
+		return sp.padded(dst, "", s, '<'), err
+	default:
+		return nil, wrongVerb(sp.verb, "BIGINT")
+	}
+	body := strconv.FormatUint(magnitude, base)
+	if sp.verb == 'X' {
+		body = strings.ToUpper(body)
+	}
+	if sp.thousands != "" {
+		body = grouped(body, sp.thousands)
+	}
+	if !sp.alternate {
+		prefix = ""
+	}
+	return sp.padded(dst, sp.signOf(n < 0)+prefix, body, '>'), nil
+}
+
+func (sp spec) double(dst []byte, f float64) ([]byte, error) {
+	negative, magnitude := math.Signbit(f), math.Abs(f)
+	var body string
+	precision := sp.precision
+	switch {
+	case math.IsNaN(f):
+		body = "nan"
+	case math.IsInf(f, 0):
+		body = "inf"
+	case sp.verb == 0 && precision < 0:
+		body = shortest(magnitude)
+	case sp.verb == 0:
+		body = general(magnitude, precision)
+	default:
+		if precision < 0 {
+			precision = 6
+		}
+		switch sp.verb | 0x20 {
+		case 'e', 'f':
+			body = strconv.FormatFloat(magnitude, sp.verb|0x20, precision, 64)
+		case 'g':
+			body = general(magnitude, precision)
+		default:
+			return nil, wrongVerb(sp.verb, "DOUBLE")
+		}
+	}
+	if sp.verb >= 'A' && sp.verb <= 'Z' {
+		body = strings.ToUpper(body)
+	}
+	if sp.thousands != "" {
+		whole := len(body)
+		if i := strings.IndexAny(body, ".eE"); i >= 0 {
+			whole = i
+		}
+		body = grouped(body[:whole], sp.thousands) + body[whole:]
+	}
+	if math.IsNaN(f) || math.IsInf(f, 0) {
+		sp.zero = false
+	}
+	return sp.padded(dst, sp.signOf(negative && !math.IsNaN(f)), body, '>'), nil
+}
+
+// shortest is the least digits that read back as the number, with an exponent where it is large or small.
+func shortest(f float64) string {
+	if f != 0 && (f < 1e-4 || f >= 1e16) {
+		return strconv.FormatFloat(f, 'e', -1, 64)
+	}
+	s := strconv.FormatFloat(f, 'f', -1, 64)
+	if !strings.Contains(s, ".") {
+		s += ".0"
+	}
+	return s
+}
+
+// general is C's %g.
+func general(f float64, precision int) string {
+	precision = max(precision, 1)
+	s := strconv.FormatFloat(f, 'e', precision-1, 64)
+	exponent, _ := strconv.Atoi(s[strings.IndexByte(s, 'e')+1:])
+	if exponent < -4 || exponent >= precision {
+		mantissa, rest, _ := strings.Cut(s, "e")
+		return trimZeros(mantissa) + "e" + rest
+	}
+	return trimZeros(strconv.FormatFloat(f, 'f', precision-1-exponent, 64))
+}
+
+func trimZeros(s string) string {
+	if !strings.Contains(s, ".") {
+		return s
+	}
+	return strings.TrimRight(strings.TrimRight(s, "0"), ".")
+}
+
+func (sp spec) signOf(negative bool) string {
+	switch {
+	case negative:
+		return "-"
+	case sp.sign != 0:
+		return string(sp.sign)
+	}
+	return ""
+}
+
+// padded writes sign and body in the width.
+func (sp spec) padded(dst []byte, sign, body string, usual byte) []byte {
+	missing := sp.width - len(sign) - int(count(body))
+	if missing <= 0 {
+		return append(append(dst, sign...), body...)
+	}
+	if sp.zero && usual == '>' && (sp.align == 0 || sp.c && sp.align == '>') {
+		dst = append(dst, sign...)
+		dst = append(dst, strings.Repeat("0", missing)...)
+		return append(dst, body...)
+	}
+	align, fill := sp.align, sp.fill
+	if align == 0 {
+		align = usual
+	}
+	if fill == 0 {
+		fill = ' '
+	}
+	before := 0
+	switch align {
+	case '>':
+		before = missing
+	case '^':
+		before = missing / 2
+	}
+	for range before {
+		dst = utf8.AppendRune(dst, fill)
+	}
+	dst = append(append(dst, sign...), body...)
+	for range missing - before {
+		dst = utf8.AppendRune(dst, fill)
+	}
+	return dst
+}
+
+func grouped(digits, by string) string {
+	if len(digits) <= 3 || digits[0] > '9' {
+		return digits
+	}
+	first := (len(digits)-1)%3 + 1
+	var b strings.Builder
+	b.WriteString(digits[:first])
+	for i := first; i < len(digits); i += 3 {
+		b.WriteString(by)
+		b.WriteString(digits[i : i+3])
+	}
+	return b.String()
+}
+
+func formatBytes(n int64) string {
+	sign, magnitude := "", uint64(n)
+	if n < 0 {
+		sign, magnitude = "-", -magnitude
+	}
+	if magnitude < 1024 {
+		if magnitude == 1 {
+			return sign + "1 byte"
+		}
+		return sign + strconv.FormatUint(magnitude, 10) + " bytes"
+	}
+	units, f := []string{"KiB", "MiB", "GiB", "TiB", "PiB", "EiB"}, uint64(1024)
+	i := 0
+	for ; i < len(units)-1 && magnitude/f >= 1024; i++ {
+		f *= 1024
+	}
+	tenths := magnitude / (f / 1024) * 10 / 1024 // cut, not rounded
+	return sign + strconv.FormatUint(tenths/10, 10) + "." + strconv.FormatUint(tenths%10, 10) + " " + units[i]
+}
