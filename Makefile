@@ -6,10 +6,11 @@ FUZZTIME ?= 10000x
 KILLS ?= 200
 SEED  ?= 1
 SEEDS ?= 1000
+N     ?= 3000
 
 export CGO_ENABLED ?= 0
 
-.PHONY: help build demo test test-all sim crash faults chaos mutants fuzz bench lint clean
+.PHONY: help build demo test test-all sqldiff sim crash faults chaos mutants fuzz bench lint clean
 .DEFAULT_GOAL := help
 
 help: ## list the commands
@@ -29,6 +30,9 @@ test: ## every test that needs Go alone
 test-all: ## and those that need other servers or languages (S3 server, Apache Kafka, DuckDB, pyarrow, kcat); fuzzing; the README's examples
 	./scripts/test-servers.sh
 	./scripts/fuzz.sh $(FUZZTIME)
+
+sqldiff: ## answers of generated queries, held against DuckDB's on the same files (N=3000 SEED=1 ARGS='-rows 8000'; needs cgo)
+	@cd sqldiff && CGO_ENABLED=1 $(GO) run . -n $(N) -seed $(SEED) $(ARGS)
 
 mutants: ## break the protocol on purpose, in many ways, and show that the proof catches each (ARGS='-only name', '-check', '-sim')
 	$(GO) run ./cmd/mutants $(ARGS)

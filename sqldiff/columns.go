@@ -29,6 +29,8 @@ type expr struct {
 	T, D string
 	K    kind
 	C    bool // a constant
+	// Mixed is the name of a path of several types, read as its place wants it, and another way where it stands alone.
+	Mixed bool
 }
 
 func both(t, d string, k kind) expr { return expr{T: t, D: d, K: k} }
@@ -107,6 +109,7 @@ func single(name string, c fragment.Column) *column {
 // several is a path with columns of several types. first has its bare name.
 func several(first fragment.Column, of []fragment.Column) *column {
 	out := &column{name: sqlName(first.Name), as: map[kind]expr{}}
+	read := func(k kind, d string) { out.as[k] = expr{T: out.name, D: d, K: k, Mixed: true} }
 	by := map[fragment.Type]string{}
 	for _, c := range of {
 		by[c.Type] = ident(c.Name)
@@ -114,17 +117,18 @@ func several(first fragment.Column, of []fragment.Column) *column {
 	whole, fraction := by[fragment.Int64], by[fragment.Double]
 	switch {
 	case whole != "" && fraction != "":
-		out.as[kDouble] = both(out.name, "coalesce("+whole+"::DOUBLE, "+fraction+")", kDouble)
+		read(kDouble, "coalesce("+whole+"::DOUBLE, "+fraction+")")
 	case whole != "":
-		out.as[kInt] = both(out.name, whole, kInt)
+		read(kInt, whole)
 	case fraction != "":
-		out.as[kDouble] = both(out.name, fraction, kDouble)
+		read(kDouble, fraction)
 	}
 	if c := by[fragment.Boolean]; c != "" {
-		out.as[kBool] = both(out.name, c, kBool)
+		read(kBool, c)
 	}
 	if whole != "" && fraction != "" && len(of) == 2 {
 		out.kind = kDouble
+		out.as[kDouble] = both(out.name, out.as[kDouble].D, kDouble)
 		return out
 	}
 	var parts []string
@@ -139,7 +143,7 @@ func several(first fragment.Column, of []fragment.Column) *column {
 		}
 	}
 	out.kind = kText
-	out.as[kText] = both(out.name, "coalesce("+strings.Join(parts, ", ")+")", kText)
+	read(kText, "coalesce("+strings.Join(parts, ", ")+")")
 	return out
 }
 

@@ -144,6 +144,20 @@ func (d *duck) load(tenant event.TenantID, table shardlog.Table, suffix string, 
 	return d.exec(fmt.Sprintf("CREATE TABLE %s AS SELECT s.sent_event AS _event, t.* FROM (SELECT %s FROM %s) t LEFT JOIN sent s ON s.sent_id = t.id", name, strings.Join(list, ", "), from))
 }
 
+// same checks that a table has the rows that it had before compaction.
+func (d *duck) same(tenant event.TenantID, table shardlog.Table) error {
+	a, b := ident(string(tenant))+"."+ident(string(table)), ident(string(tenant))+"."+ident(string(table)+"_before")
+	var differ, n int
+	q := fmt.Sprintf("SELECT (SELECT count(*) FROM (FROM %[1]s EXCEPT ALL FROM %[2]s)) + (SELECT count(*) FROM (FROM %[2]s EXCEPT ALL FROM %[1]s)), (SELECT count(*) FROM %[1]s)", a, b)
+	if err := d.db.QueryRow(q).Scan(&differ, &n); err != nil {
+		return err
+	}
+	if differ > 0 {
+		return fmt.Errorf("%s: %d of %d rows are not those from before compaction", a, differ, n)
+	}
+	return nil
+}
+
 // use makes a tenant's tables those that names mean.
 func (d *duck) use(tenant event.TenantID) error {
 	return d.exec("SET schema = " + literal(string(tenant)))

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"strconv"
 	"strings"
@@ -141,6 +142,9 @@ func (g *generator) fill(t *template, depth int) expr {
 		default:
 			e = g.expr(k, depth-1)
 		}
+		if neutral(t) || i > 0 { // of two paths neither says what the other is
+			e = settled(e)
+		}
 		ts, ds = append(ts, e.T), append(ds, e.D)
 	}
 	d := t.d
@@ -173,9 +177,28 @@ func (g *generator) small(depth int) expr {
 	return pick(g, list).as[kInt]
 }
 
+// settled makes of a path of several types an expression that is of its kind wherever it stands.
+func settled(e expr) expr {
+	format := map[kind]string{kInt: "(%s + 0)", kDouble: "(%s + 0)", kText: "(%s || '')", kBool: "(%s AND true)"}[e.K]
+	if !e.Mixed || format == "" {
+		return e
+	}
+	return both(fmt.Sprintf(format, e.T), fmt.Sprintf(format, e.D), e.K)
+}
+
+// neutral tells forms that want nothing of their arguments.
+func neutral(t *template) bool {
+	for _, s := range []string{"IS NULL", "IS NOT NULL", "DISTINCT FROM", "::", "CAST(", "coalesce", "nullif", "greatest", "least", "CASE", "if(", "'200'"} {
+		if strings.Contains(t.t, s) {
+			return true
+		}
+	}
+	return false
+}
+
 // any is an expression of any kind that can be shown, grouped and ordered.
 func (g *generator) any(depth int) expr {
-	return g.expr(pick(g, []kind{kText, kText, kText, kInt, kInt, kDouble, kDouble, kBool, kTime, kTime, pick(g, []kind{kWall, kDate, kSpan})}), depth)
+	return settled(g.expr(pick(g, []kind{kText, kText, kText, kInt, kInt, kDouble, kDouble, kBool, kTime, kTime, pick(g, []kind{kWall, kDate, kSpan})}), depth))
 }
 
 // natural is a column as it is where nothing special is wanted of it.

@@ -2,8 +2,12 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"maps"
 	"os"
+	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/togodb/togo/internal/event"
@@ -16,30 +20,37 @@ type tenantSide struct {
 	gen    *generator
 }
 
-// load gives DuckDB each tenant's tables, made of the files after compaction, and checks that those before it had the same rows.
+// load gives DuckDB each tenant's tables, made of the files that are live after compaction, and checks that those before it had the
+// same rows.
 func load(ctx context.Context, w *world, d *duck, dir string) ([]*tenantSide, error) {
 	var out []*tenantSide
-	for i, tenant := range w.Tenants {
+	for i, tenant := range w.Names {
 		columns, err := w.Columns.Ensure(ctx, tenant, nil)
 		if err != nil {
 			return nil, err
 		}
 		for _, table := range []shardlog.Table{shardlog.TableEvents, shardlog.TableDeadLetters} {
-			files, err := liveFiles(ctx, w.Set, w.Store, tenant, table, dir)
-			if err != nil {
-				return nil, err
+			for _, st := range []struct {
+				suffix string
+				live   []shardlog.Fragment
+			}{{"", w.after[liveKey{tenant, table}]}, {"_before", w.before[liveKey{tenant, table}]}} {
+				files, err := writeFiles(ctx, w.Store, st.live, dir)
+				if err != nil {
+					return nil, err
+				}
+				if err := d.load(tenant, table, st.suffix, files, columns, w.Nanos[tenant], w.Sent[tenant]); err != nil {
+					return nil, err
+				}
 			}
-			if err := d.load(tenant, table, "", files, columns, w.Nanos[tenant], w.Sent[tenant]); err != nil {
+			if err := d.same(tenant, table); err != nil {
 				return nil, err
 			}
 		}
-		side := &tenantSide{tenant: tenant}
 		list := columnsOf(columns)
 		if err := d.sample(tenant, list, w.Nanos[tenant]); err != nil {
 			return nil, err
 		}
-		side.gen = newGenerator(*seed*100+uint64(i), list, w.Nanos[tenant])
-		out = append(out, side)
+		out = append(out, &tenantSide{tenant, newGenerator(*seed*100+uint64(i), list, w.Nanos[tenant])})
 	}
 	return out, nil
 }
@@ -62,40 +73,23 @@ func run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return askDuck(d, sides)
-}
-
-// askDuck shows what the generator makes that DuckDB refuses.
-func askDuck(d *duck, sides []*tenantSide) error {
-	seen, failed, empty := map[string]int{}, 0, 0
-	for i := range *count {
-		s := sides[pickSide(i)]
-		if err := d.use(s.tenant); err != nil {
-			return err
-		}
-		p := s.gen.query()
-		a := d.query(p.D, p.kinds)
-		if a.Error != "" {
-			failed++
-			key := strings.SplitN(a.Error, "\n", 2)[0]
-			if seen[key]++; seen[key] == 1 && len(seen) <= *show {
-				fmt.Printf("%s\n  %s\n", key, p.D)
-			}
-		} else if len(a.Rows) == 0 {
-			empty++
-		}
-		for _, r := range a.Rows {
-			for c, v := range r {
-				if v[0] == '?' || c < len(p.kinds) && v != "n" && byte(p.kinds[c]) != v[0] {
-					key := fmt.Sprintf("column %d is %s", c, v)
-					if seen[key[:12]]++; seen[key[:12]] < 5 {
-						fmt.Printf("%s, kind %c\n  %s\n", key, p.kinds[c], p.D)
-					}
-				}
-			}
-		}
+	if *record != "" {
+		return recordAll(ctx, d, sides, *count, *record)
 	}
-	fmt.Printf("RESULT queries=%d refused=%d empty=%d\n", *count, failed, empty)
+	res, err := compareAll(ctx, w, d, sides, *count, dir)
+	if err != nil {
+		return err
+	}
+	for _, key := range slices.SortedFunc(maps.Keys(res.shown), func(a, b string) int { return res.shown[b] - res.shown[a] }) {
+		if *hide != "" && regexp.MustCompile(*hide).MatchString(key) {
+			continue
+		}
+		fmt.Printf("%6d %.150s\n", res.shown[key], strings.TrimSpace(key))
+	}
+	fmt.Printf("RESULT queries=%d answers=%d meant=%d errors_of_both=%d different=%d\n", res.queries, res.answers, res.meant, res.refused, res.different)
+	if res.different > 0 {
+		return errors.New("answers differ")
+	}
 	return nil
 }
 

@@ -78,7 +78,7 @@ func (g *generator) rows() pair {
 		if g.often(50) {
 			l.add(g.natural(), "")
 		} else if g.often(8) {
-			l.add(g.expr(kJSON, 2), "")
+			l.add(settled(g.expr(kJSON, 2)), "")
 		} else {
 			l.add(g.any(1+g.r.IntN(3)), "")
 		}

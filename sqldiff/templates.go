@@ -61,8 +61,8 @@ var templates = []template{
 
 	// Times.
 	{k: kTime, t: "date_trunc('$2', $1)", args: "tu", weight: 3}, {k: kTime, t: "time_bucket($2, $1)", args: "tI", weight: 2}, {k: kTime, t: "$1 + $2", args: "tI"}, {k: kTime, t: "$1 - $2", args: "tI"}, {k: kTime, t: "to_timestamp(length($1) * 1000000)", args: "s"},
-	{k: kTime, t: "coalesce($1, $2)", args: "tt"}, {k: kTime, t: "TRY_CAST($1 AS TIMESTAMPTZ)", args: "s"}, {k: kTime, t: "greatest($1, $2)", args: "tt"},
-	{k: kWall, t: "$1 AT TIME ZONE $2", args: "tz", weight: 3}, {k: kWall, t: "date_trunc('$2', $1)", args: "wu"}, {k: kWall, t: "TRY_CAST($1 AS TIMESTAMP)", args: "s"}, {k: kWall, t: "$1 + $2", args: "wI"}, {k: kWall, t: "time_bucket($2, $1)", args: "wI"},
+	{k: kTime, t: "coalesce($1, $2)", args: "tt"}, {k: kTime, t: "TRY_CAST(left($1, 26) AS TIMESTAMPTZ)", args: "s"}, {k: kTime, t: "greatest($1, $2)", args: "tt"},
+	{k: kWall, t: "$1 AT TIME ZONE $2", args: "tz", weight: 3}, {k: kWall, t: "date_trunc('$2', $1)", args: "wu"}, {k: kWall, t: "TRY_CAST(left($1, 26) AS TIMESTAMP)", args: "s"}, {k: kWall, t: "$1 + $2", args: "wI"}, {k: kWall, t: "time_bucket($2, $1)", args: "wI"},
 	{k: kInt, t: "extract($2 FROM $1)", args: "wf"}, {k: kInt, t: "extract($2 FROM $1)", args: "af"}, {k: kInt, t: "date_diff('day', $1, $2)", args: "aa"}, {k: kInt, t: "extract(minute FROM $1)", args: "v"}, {k: kTime, t: "$1 AT TIME ZONE $2", args: "wz"},
 	{k: kDate, t: "$1::DATE", args: "t"}, {k: kDate, t: "$1 + $2", args: "am", d: "$1 + ($2)::INTEGER"}, {k: kWall, t: "date_trunc('$2', $1)", args: "au"}, {k: kDate, t: "TRY_CAST($1 AS DATE)", args: "s"},
 	{k: kSpan, t: "$1 - $2", args: "tt"}, {k: kSpan, t: "$1", args: "I"},

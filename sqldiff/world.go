@@ -25,7 +25,13 @@ type stage struct {
 // world is a queryset.World as it was before, in the middle of and after compaction.
 type world struct {
 	*queryset.World
-	stages []stage
+	stages        []stage
+	before, after map[liveKey][]shardlog.Fragment
+}
+
+type liveKey struct {
+	tenant event.TenantID
+	table  shardlog.Table
 }
 
 var quiet = slog.New(slog.DiscardHandler)
@@ -36,7 +42,28 @@ func newWorld(ctx context.Context, seed uint64, rows int) (*world, error) {
 		return nil, err
 	}
 	w := &world{World: made}
-	return w, w.compact(ctx)
+	if w.before, err = w.live(ctx); err != nil {
+		return nil, err
+	}
+	if err := w.compact(ctx); err != nil {
+		return nil, err
+	}
+	w.after, err = w.live(ctx)
+	return w, err
+}
+
+// live are the fragments of all tables.
+func (w *world) live(ctx context.Context) (map[liveKey][]shardlog.Fragment, error) {
+	out := map[liveKey][]shardlog.Fragment{}
+	for _, tenant := range w.Names {
+		for _, table := range []shardlog.Table{shardlog.TableEvents, shardlog.TableDeadLetters} {
+			var err error
+			if out[liveKey{tenant, table}], err = w.Live(ctx, tenant, table); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return out, nil
 }
 
 // compact keeps copies of the store on the way to rest.
@@ -104,13 +131,9 @@ func (w *world) keep(ctx context.Context, name string) error {
 	return nil
 }
 
-// liveFiles writes the live fragments of a table to files for another engine.
-func liveFiles(ctx context.Context, set *queryset.Set, store objstore.Store, tenant event.TenantID, table shardlog.Table, dir string) (paths []string, err error) {
-	list, err := set.Live(ctx, tenant, table)
-	if err != nil {
-		return nil, err
-	}
-	for _, f := range list {
+// writeFiles puts fragments into files for another engine.
+func writeFiles(ctx context.Context, store objstore.Store, live []shardlog.Fragment, dir string) (paths []string, err error) {
+	for _, f := range live {
 		body, err := store.Get(ctx, f.Key)
 		if err != nil {
 			return nil, err

@@ -42,7 +42,7 @@ var rank = map[string]int{
 // homes names the only folder whose (non-test) code may import an outside module.
 var homes = map[string]string{
 	"github.com/aws/":                  "internal/objstore",
-	"github.com/zeebo/xxh3":            "internal/objstore internal/event",
+	"github.com/zeebo/xxh3":            "internal/objstore internal/event query",
 	"github.com/dchest/siphash":        "internal/event",
 	"github.com/parquet-go/":           "internal/fragment",
 	"github.com/klauspost/compress":    "internal/fragment internal/shardlog",
@@ -52,6 +52,8 @@ var homes = map[string]string{
 	"github.com/goccy/go-yaml":         "cmd",
 	"github.com/alecthomas/kong":       "cmd",
 	"github.com/alecthomas/participle": "query",
+	"github.com/axiomhq/hyperloglog":   "query",
+	"github.com/influxdata/tdigest":    "query",
 	"golang.org/x/sys":                 "internal/objstore",
 	"github.com/apache/arrow-go":       "query",
 	// Metrics are written where they arise, in the metrics.go of each package.

@@ -2,9 +2,9 @@ package shardlog
 
 // What an entry takes in memory, its place in the indexes included; measured.
 const (
-	fragmentWeight = 900
-	segmentWeight  = 500
-	bucketWeight   = 120
+	fragmentWeight = 550
+	segmentWeight  = 350
+	bucketWeight   = 60
 	chunkWeight    = 1200
 )
 

@@ -142,11 +142,9 @@ func (g *groupBinder) aggregate(c *sql.Call) (int, error) {
 	}
 	g.table.place = ""
 	a := aggregate{name: c.Name, distinct: c.Distinct, text: c.String()}
-	call := agg.Call{Name: c.Name, At: c}
+	call := agg.Call{Name: c.Name, MaxText: g.env.MaxText, At: c}
+	c, call.Desc = within(c)
 	args, params := agg.Shape(c.Name)
-	if c.Star && c.Name != "count" {
-		return 0, fail.At(c, fail.Semantic, "%s(*) is not supported; only count(*) is", c.Name)
-	}
 	for i, arg := range c.Args {
 		if i >= args && i < args+params {
 			v, err := g.constant(c, arg)
@@ -168,7 +166,7 @@ func (g *groupBinder) aggregate(c *sql.Call) (int, error) {
 		return 0, err
 	}
 	for i, t := range a.fn.Casts {
-		if a.args[i], err = expr.CastTo(a.args[i], t, c.Args[i]); err != nil {
+		if a.args[i], err = g.cast(a.args[i], t, c.Args[i]); err != nil {
 			return 0, err
 		}
 	}
@@ -184,6 +182,42 @@ func (g *groupBinder) aggregate(c *sql.Call) (int, error) {
 	g.g.aggregates = append(g.g.aggregates, a)
 	return g.aggregates[k], nil
 }
+
+// within is f(q) WITHIN GROUP (ORDER BY x) as f(x, q); desc tells that its order is descending.
+func within(c *sql.Call) (_ *sql.Call, desc bool) {
+	args, params := agg.Shape(c.Name)
+	if args != 1 || len(c.OrderBy) != 1 || params == 1 && len(c.Args) != 1 || params == 0 && len(c.Args) != 0 {
+		return c, false
+	}
+	if params == 1 && !quantiles[c.Name] {
+		return c, false // of string_agg the order is the rows'
+	}
+	out := *c
+	out.Args = append([]sql.Expr{c.OrderBy[0].Expr}, c.Args...)
+	out.OrderBy = nil
+	return &out, c.OrderBy[0].Desc
+}
+
+var quantiles = map[string]bool{
+	"percentile_cont": true, "percentile_disc": true, "quantile_cont": true, "quantile_disc": true, "quantile": true, "approx_quantile": true,
+}
+
+// cast is e as type t, by an explicit cast.
+func (g *groupBinder) cast(e expr.Expr, t vec.Type, at sql.Expr) (expr.Expr, error) {
+	if e.Type() == t {
+		return e, nil
+	}
+	line, column := at.Place()
+	pos := sql.Pos{Line: line, Column: column}
+	id := &sql.Ident{Pos: pos, Name: at.String()}
+	return expr.Bind(&sql.Cast{Pos: pos, X: id, Type: sql.TypeName{Pos: pos, Name: t.String()}}, stand{e}, g.env)
+}
+
+// stand resolves any name to one expression.
+type stand struct{ e expr.Expr }
+
+func (s stand) Column(*sql.Ident) (expr.Resolved, error) { return expr.Resolved{Expr: s.e}, nil }
+func (s stand) Call(*sql.Call) (expr.Expr, bool, error)  { return nil, false, nil }
 
 func (g *groupBinder) argument(name string, i int, arg sql.Expr) (expr.Expr, error) {
 	number, boolean := agg.Reads(name, i)
@@ -211,7 +245,7 @@ func (g *groupBinder) constant(c *sql.Call, arg sql.Expr) (vec.Value, error) {
 
 // inner binds the ORDER BY within an aggregate's parentheses, and checks DISTINCT.
 func (g *groupBinder) inner(c *sql.Call, a *aggregate) error {
-	if a.distinct && len(a.args) != 1 {
+	if a.distinct && len(a.args) != 1 && !a.fn.Once {
 		return fail.At(c, fail.Unsupported, "%s(DISTINCT ...) is not supported: only aggregates of one argument take DISTINCT", c.Name)
 	}
 	if !a.fn.Ordered {

@@ -38,7 +38,27 @@ func arithmetic(name string, l, r operand, at fail.Placed) (Expr, error) {
 		return &Const{T: vec.Int}, nil
 	}
 	return fold(&op{name: name, t: f.out, args: []Expr{convert(le, f.l, l.at), convert(re, f.r, r.at)},
-		run: f.kernel(at), mayFail: f.out != vec.Double, show: infix(name)}), nil
+		run: f.kernel(at), mayFail: f.out != vec.Double, show: infix(name), rises: f.rises(name, le, re)}), nil
+}
+
+// rises tells whether the result of a constant and another operand keeps the order of that one. Months do: a day that
+// a month has not becomes its last one.
+func (f form) rises(name string, l, r Expr) bool {
+	c, constant := r.(*Const)
+	if !constant && (name == "+" || name == "*") {
+		c, constant = l.(*Const)
+	}
+	if !constant || f.out == vec.Interval {
+		return false
+	}
+	finite := c.T != vec.Double || c.Value.Double-c.Value.Double == 0
+	switch name {
+	case "+", "-":
+		return finite
+	case "*", "/", "//":
+		return f.out != vec.Timestamp && finite && (c.Value.Int > 0 || c.Value.Double > 0)
+	}
+	return false
 }
 
 // form is an operator over two types.

@@ -238,6 +238,9 @@ func (b *binder) unary(e *sql.Unary) (Expr, error) {
 	return negate(x, e), nil
 }
 
+// jsonOperators are the functions that operators stand for.
+var jsonOperators = map[string]string{"->": "json_extract", "->>": "json_extract_string"}
+
 func (b *binder) binary(e *sql.Binary) (Expr, error) {
 	switch e.Op {
 	case "AND", "OR":
@@ -260,6 +263,9 @@ func (b *binder) binary(e *sql.Binary) (Expr, error) {
 	switch e.Op {
 	case "+", "-", "*", "/", "//", "%":
 		return arithmetic(e.Op, args[0], args[1], e)
+	}
+	if name, ok := jsonOperators[e.Op]; ok {
+		return b.function(name, args, e)
 	}
 	return b.function(e.Op, args, e)
 }

@@ -161,7 +161,7 @@ func (b *binder) apply(f *Func, args []operand, readings []Expr, at fail.Placed)
 		show = infix(f.Name)
 	}
 	return fold(&op{name: f.Name, t: out, args: list, run: guarded(eval, at), mayFail: true,
-		seesNulls: f.SeesNulls, volatile: f.Volatile, show: show}), nil
+		seesNulls: f.SeesNulls, volatile: f.Volatile, rises: f.Rises, mayNull: true, show: show}), nil
 }
 
 func isLetter(c byte) bool { return c >= 'a' && c <= 'z' || c == '_' }

@@ -138,7 +138,7 @@ func casting(x Expr, t vec.Type, try bool, at fail.Placed) Expr {
 	if try {
 		name = "TRY_CAST"
 	}
-	return fold(&op{name: name, t: t, args: []Expr{x}, run: castKernel(from, t, try, at), mayFail: !try && castFails(from, t),
+	return fold(&op{name: name, t: t, args: []Expr{x}, run: castKernel(from, t, try, at), mayFail: !try && castFails(from, t), rises: rising(from, t),
 		show: func(args []Expr) string { return name + "(" + args[0].String() + " AS " + t.String() + ")" }})
 }
 
@@ -151,6 +151,12 @@ func castFails(from, to vec.Type) bool {
 		return false
 	}
 	return true
+}
+
+// rising tells whether a CAST keeps the order of values.
+func rising(from, to vec.Type) bool {
+	number := func(t vec.Type) bool { return t == vec.Int || t == vec.Double }
+	return number(from) && number(to) || from.HasInts() && to.HasInts() && from != vec.Bool && to != vec.Bool || from == vec.JSON && to == vec.Text
 }
 
 func castKernel(from, to vec.Type, try bool, at fail.Placed) kernel {
@@ -171,6 +177,9 @@ func castKernel(from, to vec.Type, try bool, at fail.Placed) kernel {
 			return &out, nil
 		}
 	}
+	if to == vec.Text {
+		return textKernel(AppendFormat)
+	}
 	return func(s *Scratch, args []*vec.Vector, n int, nulls []bool) (*vec.Vector, error) {
 		out := vec.New(to, n)
 		for i := range n {
@@ -186,6 +195,27 @@ func castKernel(from, to vec.Type, try bool, at fail.Placed) kernel {
 			default:
 				return nil, fail.At(at, fail.Value, "%s; TRY_CAST gives NULL instead", err.Error())
 			}
+		}
+		return out, nil
+	}
+}
+
+// textKernel makes texts of values; they share one string.
+func textKernel(format func([]byte, vec.Value) []byte) kernel {
+	return func(_ *Scratch, args []*vec.Vector, n int, nulls []bool) (*vec.Vector, error) {
+		out := vec.New(vec.Text, n)
+		buf := make([]byte, 0, 16*n)
+		ends := make([]int, n)
+		for i := range n {
+			if nulls == nil || !nulls[i] {
+				buf = format(buf, args[0].At(i))
+			}
+			ends[i] = len(buf)
+		}
+		all, start := string(buf), 0
+		for i, end := range ends {
+			out.Texts[i] = all[start:end]
+			start = end
 		}
 		return out, nil
 	}

@@ -34,7 +34,21 @@ func (s *table) Column(id *sql.Ident) (Resolved, error) {
 
 func (s *table) Call(*sql.Call) (Expr, bool, error) { return nil, false, nil }
 
-var testEnv = &Env{Now: time.Unix(1767225600, 0), MaxText: 1 << 20, MaxPattern: 1 << 10, Functions: Library{}}
+var testEnv = &Env{Now: time.Unix(1767225600, 0), MaxText: 1 << 20, MaxPattern: 1 << 10, Functions: Library{"halved": {halved}}}
+
+// halved is a function that rises, and is NULL for some values.
+var halved = &Func{Name: "halved", Args: []vec.Type{vec.Int}, Out: vec.Int, Rises: true,
+	Eval: func(_ *Scratch, args []*vec.Vector, n int) (*vec.Vector, error) {
+		out := vec.New(vec.Int, n)
+		for i := range n {
+			if v := args[0].At(i); v.Int == 2 {
+				out.SetNull(i)
+			} else {
+				out.Ints[i] = v.Int / 2
+			}
+		}
+		return out, nil
+	}}
 
 // parse reads one expression.
 func parse(t testing.TB, text string) sql.Expr {

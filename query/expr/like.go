@@ -1,6 +1,8 @@
 package expr
 
 import (
+	"fmt"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -32,7 +34,7 @@ func (b *binder) like(e *sql.Like) (Expr, error) {
 		}
 		args[i] = convert(x, vec.Text, o.at)
 	}
-	out, err := liking(name, args, e)
+	out, err := b.liking(name, args, e)
 	if err != nil {
 		return nil, err
 	}
@@ -42,7 +44,7 @@ func (b *binder) like(e *sql.Like) (Expr, error) {
 	return out, nil
 }
 
-func liking(name string, args []Expr, at fail.Placed) (Expr, error) {
+func (b *binder) liking(name string, args []Expr, at fail.Placed) (Expr, error) {
 	ilike := name == "ILIKE"
 	k := &op{name: name, t: vec.Bool, args: args, mayFail: len(args) == 3, show: func(args []Expr) string {
 		text := infix(name)(args[:2])
@@ -62,12 +64,16 @@ func liking(name string, args []Expr, at fail.Placed) (Expr, error) {
 	if utf8.RuneCountInString(escape) > 1 {
 		return nil, fail.At(at, fail.Value, "ESCAPE takes one character, or none")
 	}
+	most := b.env.MaxPattern
 	if text != nil {
-		p, err := newPattern(*text, escape, ilike)
+		p, err := newPattern(*text, escape, ilike, most)
 		if err != nil {
 			return nil, fail.At(at, fail.Value, "%s", err.Error())
 		}
 		k.mayFail = false
+		if !ilike {
+			k.begins = p.parts[0].head()
+		}
 		k.run = func(_ *Scratch, args []*vec.Vector, n int, nulls []bool) (*vec.Vector, error) {
 			out := vec.New(vec.Bool, n)
 			p.match(args[0].Flat().Texts[:n], nulls, out.Ints)
@@ -82,7 +88,7 @@ func liking(name string, args []Expr, at fail.Placed) (Expr, error) {
 			if nulls != nil && nulls[i] {
 				continue
 			}
-			p, err := newPattern(y[i], escape, ilike)
+			p, err := newPattern(y[i], escape, ilike, most)
 			if err != nil {
 				return nil, fail.At(at, fail.Value, "%s", err.Error())
 			}
@@ -116,11 +122,15 @@ type part struct {
 
 const anyRune = -1
 
-type escapeError string
+type patternError string
 
-func (e escapeError) Error() string { return string(e) }
+func (e patternError) Error() string { return string(e) }
 
-func newPattern(text, escape string, fold bool) (*pattern, error) {
+// newPattern reads a pattern of up to most bytes; 0 is no limit.
+func newPattern(text, escape string, fold bool, most int) (*pattern, error) {
+	if most > 0 && len(text) > most {
+		return nil, patternError(fmt.Sprintf("the LIKE pattern has %d bytes; up to %d are taken", len(text), most))
+	}
 	esc := rune(-2)
 	if escape != "" {
 		esc, _ = utf8.DecodeRuneInString(escape)
@@ -156,7 +166,7 @@ func newPattern(text, escape string, fold bool) (*pattern, error) {
 		escaped = false
 	}
 	if escaped {
-		return nil, escapeError("the LIKE pattern ends with its escape character")
+		return nil, patternError("the LIKE pattern ends with its escape character")
 	}
 	flush()
 	return p, nil
@@ -213,6 +223,14 @@ func (p *pattern) matches(t string) bool {
 		t = t[end:]
 	}
 	return p.parts[last].ends(t)
+}
+
+// head is the text before the first _.
+func (q part) head() string {
+	if q.any == nil {
+		return q.text
+	}
+	return string(q.any[:slices.Index(q.any, anyRune)])
 }
 
 // at is how many bytes of the text's begin the part takes; -1 if it does not stand there.

@@ -59,15 +59,5 @@ func asText(c *Column) Expr {
 		return casting(c, vec.Text, false, nil)
 	}
 	return &op{name: "TEXT", t: vec.Text, args: []Expr{c}, show: call("TEXT"),
-		run: func(_ *Scratch, args []*vec.Vector, n int, nulls []bool) (*vec.Vector, error) {
-			out := vec.New(vec.Text, n)
-			var buf []byte
-			for i, f := range args[0].Flat().Doubles[:n] {
-				if nulls == nil || !nulls[i] {
-					buf = appendPlainDouble(buf[:0], f)
-					out.Texts[i] = string(buf)
-				}
-			}
-			return out, nil
-		}}
+		run: textKernel(func(dst []byte, v vec.Value) []byte { return appendPlainDouble(dst, v.Double) })}
 }

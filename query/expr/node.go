@@ -30,7 +30,9 @@ type op struct {
 	seesNulls bool
 	volatile  bool
 	compare   comparison // 0 unless it is a comparison
-	swaps     bool       // of comparisons: NaN and others apart, see judge
+	rises     bool       // never falls while the operand that is not constant rises
+	mayNull   bool       // with rises: it may be NULL where the operand is not
+	begins    string     // TRUE only for texts that begin so
 	show      func(args []Expr) string
 }
 
@@ -43,7 +45,14 @@ func (o *op) fails() bool      { return o.mayFail }
 func (o *op) with(children []Expr) Expr {
 	out := *o
 	out.args = children
-	return &out
+	if !o.seesNulls && !anyFails(children) {
+		for _, c := range children {
+			if k, ok := c.(*Const); ok && k.Value.Type == vec.Null {
+				return &Const{T: o.t}
+			}
+		}
+	}
+	return fold(&out)
 }
 
 // Eval computes the operands and then the operator, once for each entry of a dictionary where it can.
@@ -52,15 +61,17 @@ func (o *op) Eval(s *Scratch, in *vec.Batch) (*vec.Vector, error) {
 		return vec.New(o.t, 0), nil
 	}
 	args := make([]*vec.Vector, len(o.args))
+	null := false
 	for i, a := range o.args {
 		v, err := a.Eval(s, in)
 		if err != nil {
 			return nil, err
 		}
-		if !o.seesNulls && v.IsAllNull() {
-			return vec.AllNull(o.t, in.Len), nil
-		}
+		null = null || v.IsAllNull()
 		args[i] = v
+	}
+	if null && !o.seesNulls {
+		return vec.AllNull(o.t, in.Len), nil
 	}
 	varying, coded := -1, false
 	constant := true

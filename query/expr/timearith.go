@@ -27,10 +27,13 @@ func timeArithmetic(name string, l, r vec.Type) (form, bool) {
 		f, ok := timeArithmetic(name, r, l)
 		return form{f.r, f.l, f.out, func(at fail.Placed) kernel { return swapped(f.kernel(at)) }}, ok
 	case (name == "+" || name == "-") && stamp(l) && r == vec.Interval:
-		return each(l, r, l, func(a, b vec.Value) (vec.Value, error) {
+		f, ok := each(l, r, l, func(a, b vec.Value) (vec.Value, error) {
 			n, err := addSpan(a.Int, b.Span)
 			return vec.Value{Type: l, Int: n}, err
 		})
+		slow := f.kernel
+		f.kernel = func(at fail.Placed) kernel { return shifted(l, sign, slow(at)) }
+		return f, ok
 	case (name == "+" || name == "-") && l == vec.Date && r == vec.Interval:
 		return each(vec.Timestamp, r, vec.Timestamp, func(a, b vec.Value) (vec.Value, error) {
 			n, err := addSpan(a.Int, b.Span)
@@ -94,6 +97,31 @@ func timeArithmetic(name string, l, r vec.Type) (form, bool) {
 		return form{f.r, f.l, f.out, func(at fail.Placed) kernel { return swapped(f.kernel(at)) }}, ok
 	}
 	return form{}, false
+}
+
+// shifted adds an interval of a constant length, sign times; where that is none or a result may be out of range, slow does it.
+func shifted(t vec.Type, sign int64, slow kernel) kernel {
+	return func(s *Scratch, args []*vec.Vector, n int, nulls []bool) (*vec.Vector, error) {
+		v, by := args[0], args[1]
+		if !by.Const || v.Const || by.Intervals[0].Months != 0 {
+			return slow(s, args, n, nulls)
+		}
+		const days, nanos = 20_000, 1 << 61 // far from overflow
+		span := by.Intervals[0]
+		if span.Days > days || span.Days < -days || span.Nanos > nanos || span.Nanos < -nanos {
+			return slow(s, args, n, nulls)
+		}
+		shift := sign * (int64(span.Days)*calendar.Day + span.Nanos)
+		out := vec.New(t, n)
+		for i, x := range v.Ints[:n] {
+			z := x + shift
+			if (z^x)&(z^shift) < 0 {
+				return slow(s, args, n, nulls)
+			}
+			out.Ints[i] = z
+		}
+		return out, nil
+	}
 }
 
 // nullBeside is the type that NULL is taken for.

@@ -255,6 +255,19 @@ func (s *Set) Live(ctx context.Context, tenant event.TenantID, table shardlog.Ta
 	return out, nil
 }
 
+// Checkpoint writes a checkpoint of each shard, as writers do now and then.
+func (s *Set) Checkpoint(ctx context.Context) error {
+	for _, sh := range s.shards {
+		if _, err := sh.log.Follow(ctx, sh.state); err != nil {
+			return err
+		}
+		if err := sh.log.Checkpoint(ctx, sh.state); err != nil {
+			return fmt.Errorf("queryset: shard %s: %w", sh.log.Shard(), err)
+		}
+	}
+	return nil
+}
+
 // Expire raises a tenant's floor of events in all shards.
 func (s *Set) Expire(ctx context.Context, tenant event.TenantID, floor event.Timestamp) error {
 	for _, sh := range s.shards {

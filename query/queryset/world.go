@@ -18,7 +18,7 @@ import (
 // real has events of real services, few has a handful, void has nothing.
 type World struct {
 	*Set
-	Tenants []event.TenantID
+	Names []event.TenantID
 	// Sent are the payloads of the events by tenant and id.
 	Sent map[event.TenantID]map[string]string
 	// Nanos are the tenants with nanoseconds.
@@ -35,10 +35,10 @@ func NewWorld(ctx context.Context, store objstore.Store, seed uint64, rows int, 
 		return nil, err
 	}
 	w := &World{
-		Set: set, Tenants: []event.TenantID{"acme", "nano", "real", "few", "void"},
+		Set: set, Names: []event.TenantID{"acme", "nano", "real", "few", "void"},
 		Sent: map[event.TenantID]map[string]string{}, Nanos: map[event.TenantID]bool{"nano": true},
 	}
-	for _, t := range w.Tenants {
+	for _, t := range w.Names {
 		w.Sent[t] = map[string]string{}
 	}
 	acme, nano, few := NewEvents("acme", seed), NewEvents("nano", seed+1), NewEvents("few", seed+2)

@@ -15,7 +15,7 @@
 // # On the disk
 //
 // Each part is a file <dir>/<2 hex>/<32 hex of store and key>-<offset>-<length>-<ms when it was read>: a header (whose part it is, in
-// full, a checksum for each 64 KiB, a checksum of the header), then the bytes. It is written under another name and renamed; it is never
+// full, and a checksum for each 64 KiB), then the bytes. It is written under another name and renamed; it is never
 // synced, for the checksums tell. Other files in the directory are left alone.
 //
 // Which parts there are is known from names and held in memory, about 200 bytes each. Several processes may share a

@@ -47,7 +47,7 @@ func (p *part) file(dir string) string {
 
 // headSize is the length of a part's header.
 func headSize(identity string, n int64) int64 {
-	return int64(len(magic)+4+len(identity)+16) + 8*blocks(n) + 8
+	return int64(len(magic)+4+len(identity)+16) + 8*blocks(n)
 }
 
 func blocks(n int64) int64 { return (n + block - 1) / block }
@@ -57,7 +57,6 @@ func identity(storeID, key string) string { return storeID + "\x00" + key }
 
 // appendHead makes the header of a part with these bytes.
 func appendHead(b []byte, identity string, from int64, data []byte) (head []byte, sums []uint64) {
-	begin := len(b)
 	b = append(b, magic...)
 	b = binary.LittleEndian.AppendUint32(b, uint32(len(identity)))
 	b = append(b, identity...)
@@ -67,7 +66,7 @@ func appendHead(b []byte, identity string, from int64, data []byte) (head []byte
 		sums = append(sums, objstore.Sum64(chunk))
 		b = binary.LittleEndian.AppendUint64(b, sums[len(sums)-1])
 	}
-	return binary.LittleEndian.AppendUint64(b, objstore.Sum64(b[begin:])), sums
+	return b, sums
 }
 
 // maxIdentity is more than any store's id and key have.
@@ -84,13 +83,12 @@ func (p *part) readHead(f io.ReaderAt, storeID, key string) error {
 		return errDamaged
 	}
 	size := p.to - p.from
-	head := make([]byte, int64(len(start))+n+16+8*blocks(size)+8)
+	head := make([]byte, int64(len(start))+n+16+8*blocks(size))
 	if _, err := f.ReadAt(head, 0); err != nil {
 		return err
 	}
-	body, sum := head[:len(head)-8], binary.LittleEndian.Uint64(head[len(head)-8:])
-	rest := body[len(start):]
-	if objstore.Sum64(body) != sum || string(rest[:n]) != identity(storeID, key) {
+	rest := head[len(start):]
+	if string(rest[:n]) != identity(storeID, key) {
 		return errDamaged
 	}
 	rest = rest[n:]

@@ -113,32 +113,71 @@ const Unbounded event.Timestamp = math.MaxInt64
 // At is a tenant's table: the present, or what a vector names. Errors are *fail.Error (gone, invalid_request, unavailable,
 // internal) but for those of ctx.
 func (f *Follower) At(ctx context.Context, tenant event.TenantID, kind fragment.Kind, want *Vector) (*Snapshot, error) {
-	table, err := f.table(ctx, f.cfg.Now())
-	if err != nil {
-		return nil, f.told(ctx, err)
-	}
 	sub := subject{tenant, shardlog.TableEvents}
 	if kind == fragment.DeadLetters {
 		sub.table = shardlog.TableDeadLetters
 	}
 	if want != nil {
-		return f.past(ctx, table, sub, want)
+		snap, err := f.past(ctx, sub, want)
+		return f.finish(ctx, snap, "past", err)
 	}
-	shards := shardsOf(table, sub)
-	snap := &Snapshot{Vector: Vector{Tenant: tenant, Placements: table.Version(), Shards: make([]Position, len(shards))}}
-	snap.parts = make([]*listing, len(shards))
-	now := f.cfg.Now()
-	err = f.each(ctx, len(shards), func(ctx context.Context, i int) error {
-		return f.shard(shards[i]).fresh(ctx, now, func(s *shard) error {
-			snap.parts[i] = s.versions(sub).present(s.state, sub)
-			snap.Vector.Shards[i] = Position{s.id, s.state.Position()}
-			return nil
-		})
-	})
+	snap, err := f.present(ctx, sub)
 	return f.finish(ctx, snap, "present", err)
 }
 
-// finish sums the parts up.
+// present reads the placements and, at the same time, the logs of the shards that the known version names; then those that only
+// the newest names. In which order they are read does not matter, as each shard of the newest version is read after the question.
+func (f *Follower) present(ctx context.Context, sub subject) (*Snapshot, error) {
+	now := f.cfg.Now()
+	got := gathered{sub: sub, listings: map[event.ShardID]*listing{}, at: map[event.ShardID]chain.Position{}}
+	var expected []event.ShardID
+	if known := f.cfg.Placements.Current(); known != nil {
+		expected = shardsOf(known, sub)
+	}
+	var table *placements.Table
+	err := f.each(ctx, 1+len(expected), func(ctx context.Context, i int) (err error) {
+		if i == 0 {
+			table, err = f.table(ctx, now)
+			return err
+		}
+		return got.read(ctx, f.shard(expected[i-1]), now)
+	})
+	if err != nil {
+		return nil, err
+	}
+	shards := shardsOf(table, sub)
+	rest := slices.DeleteFunc(slices.Clone(shards), func(id event.ShardID) bool { return got.listings[id] != nil })
+	err = f.each(ctx, len(rest), func(ctx context.Context, i int) error { return got.read(ctx, f.shard(rest[i]), now) })
+	if err != nil {
+		return nil, err
+	}
+	snap := &Snapshot{Vector: Vector{Tenant: sub.tenant, Placements: table.Version()}}
+	for _, id := range shards {
+		snap.Vector.Shards = append(snap.Vector.Shards, Position{id, got.at[id]})
+		snap.parts = append(snap.parts, got.listings[id])
+	}
+	return snap, nil
+}
+
+// gathered is what was read of some shards.
+type gathered struct {
+	sub      subject
+	mu       sync.Mutex // guards the rest
+	listings map[event.ShardID]*listing
+	at       map[event.ShardID]chain.Position
+}
+
+func (g *gathered) read(ctx context.Context, s *shard, now time.Time) error {
+	return s.fresh(ctx, now, func(s *shard) error {
+		l := s.versions(g.sub).present(s.state, g.sub)
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		g.listings[s.id], g.at[s.id] = l, s.state.Position()
+		return nil
+	})
+}
+
+// finish sums the parts up, or gives the error as clients get it.
 func (f *Follower) finish(ctx context.Context, snap *Snapshot, what string, err error) (*Snapshot, error) {
 	if err = f.told(ctx, err); err != nil {
 		if fail.CodeOf(err) == fail.Gone {

@@ -1,6 +1,7 @@
 package snapshot
 
 import (
+	"context"
 	"fmt"
 	"log/slog"
 	"math"
@@ -8,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/togodb/togo/internal/chain"
 	"github.com/togodb/togo/internal/event"
 	"github.com/togodb/togo/internal/fragment"
 	"github.com/togodb/togo/internal/objstore"
@@ -15,6 +17,8 @@ import (
 	"github.com/togodb/togo/query/fail"
 	"github.com/togodb/togo/query/queryset"
 )
+
+var noPause = chain.Backoff{Sleep: func(ctx context.Context, _ time.Duration) error { return ctx.Err() }}
 
 // world is a store with a writer, and a follower of its own.
 type world struct {
@@ -24,13 +28,17 @@ type world struct {
 	f     *Follower
 	gen   *queryset.Events
 	now   time.Duration
+	floor event.Timestamp // no row below it is committed
 }
 
-func newWorld(t *testing.T, shards int) *world {
+func newWorld(t *testing.T, shards int) *world { return newSpread(t, shards, shards) }
+
+// newSpread has the tenant in some of the shards.
+func newSpread(t *testing.T, shards, spread int) *world {
 	t.Helper()
 	w := &world{t: t, store: objstore.NewFault(objstore.NewMemory()), gen: queryset.NewEvents("acme", 1)}
 	var err error
-	if w.set, err = queryset.New(t.Context(), w.store.Inner(), queryset.Config{Shards: shards, Spread: shards}); err != nil {
+	if w.set, err = queryset.New(t.Context(), w.store.Inner(), queryset.Config{Shards: shards, Spread: spread}); err != nil {
 		t.Fatal(err)
 	}
 	w.f = w.follower(Config{})
@@ -39,7 +47,9 @@ func newWorld(t *testing.T, shards int) *world {
 
 func (w *world) follower(cfg Config) *Follower {
 	w.t.Helper()
-	cfg.Now = func() time.Time { return queryset.Begin.Add(w.now) }
+	if cfg.Now == nil {
+		cfg.Now = func() time.Time { return queryset.Begin.Add(w.now) }
+	}
 	cfg.Store, cfg.Meta, cfg.Placements, cfg.Logger = w.store, w.set.Meta, w.set.Placements, slog.New(slog.DiscardHandler)
 	f, err := New(cfg)
 	if err != nil {
@@ -50,7 +60,8 @@ func (w *world) follower(cfg Config) *Follower {
 
 func (w *world) commit(n int) {
 	w.t.Helper()
-	if err := w.set.Commit(w.t.Context(), w.gen.Next(n)...); err != nil {
+	rows := slices.DeleteFunc(w.gen.Next(n), func(r queryset.Row) bool { return r.Timestamp < w.floor })
+	if err := w.set.Commit(w.t.Context(), rows...); err != nil {
 		w.t.Fatal(err)
 	}
 }
@@ -113,6 +124,38 @@ func TestPresentIsWhatTheLogsName(t *testing.T) {
 			if s.Considered != int64(len(want)) || len(s.Vector.Shards) != 3 || s.Past {
 				t.Errorf("%d considered of %d, %d shards, past %v", s.Considered, len(want), len(s.Vector.Shards), s.Past)
 			}
+		}
+	}
+}
+
+// Letters may lie where no event does, and the highest floor of all shards counts in each.
+func TestShardsAndFloors(t *testing.T) {
+	w := newSpread(t, 5, 2)
+	w.commit(40)
+	events, letters := w.at(w.f, fragment.Events, nil), w.at(w.f, fragment.DeadLetters, nil)
+	if len(events.Vector.Shards) != 2 || len(letters.Vector.Shards) != 5 {
+		t.Fatalf("%v and %v", events.Vector, letters.Vector)
+	}
+	if _, err := w.f.At(t.Context(), "acme", fragment.DeadLetters, &events.Vector); fail.CodeOf(err) != fail.Request {
+		t.Errorf("letters by a snapshot of events: %v", err)
+	}
+	if events.Floor != math.MinInt64 {
+		t.Errorf("floor %s", events.Floor)
+	}
+	for i, one := range events.Vector.Shards {
+		floor := event.Timestamp(queryset.Begin.UnixNano() + int64(2-i)*1e9)
+		l := shardlog.OpenWith(w.store.Inner(), one.Shard, shardlog.Config{Logger: slog.New(slog.DiscardHandler)})
+		s, err := l.Load(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := &shardlog.Record{Kind: shardlog.KindExpire, Expire: &shardlog.Expire{Floors: []shardlog.Floor{{Tenant: "acme", Table: shardlog.TableEvents, Floor: floor}}}}
+		if won, _, err := l.Append(t.Context(), s, r); err != nil || !won {
+			t.Fatal(won, err)
+		}
+		w.now += time.Second
+		if s := w.at(w.f, fragment.Events, nil); s.Floor != event.Timestamp(queryset.Begin.UnixNano()+2e9) {
+			t.Errorf("floor %s after shard %s got %s", s.Floor, one.Shard, floor)
 		}
 	}
 }

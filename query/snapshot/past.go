@@ -9,7 +9,6 @@ import (
 	"github.com/togodb/togo/internal/chain"
 	"github.com/togodb/togo/internal/objstore"
 	"github.com/togodb/togo/internal/shardlog"
-	"github.com/togodb/togo/placements"
 	"github.com/togodb/togo/query/fail"
 )
 
@@ -26,31 +25,32 @@ func gone(why string) error {
 }
 
 // past is the snapshot of a vector.
-func (f *Follower) past(ctx context.Context, table *placements.Table, sub subject, want *Vector) (*Snapshot, error) {
-	switch {
-	case want.Tenant != sub.tenant:
+func (f *Follower) past(ctx context.Context, sub subject, want *Vector) (*Snapshot, error) {
+	if want.Tenant != sub.tenant {
 		return nil, errForeign
-	case table.Version() < want.Placements:
-		var err error
-		if table, err = f.table(ctx, f.cfg.Now().Add(f.cfg.MaxAge)); err != nil {
-			return nil, f.told(ctx, err)
-		}
-		if table.Version() < want.Placements {
-			return nil, gone("the store was taken back to an earlier state")
-		}
+	}
+	now := f.cfg.Now()
+	table, err := f.table(ctx, now)
+	if err == nil && table.Version() < want.Placements {
+		table, err = f.table(ctx, f.cfg.Now().Add(f.cfg.MaxAge))
+	}
+	if err != nil {
+		return nil, err
+	}
+	if table.Version() < want.Placements {
+		return nil, gone("the store was taken back to an earlier state")
 	}
 	if sub.table == shardlog.TableDeadLetters && !want.has(table.DeadShards()) {
 		return nil, fail.New(fail.Request, "the snapshot is one of events, not of dead_letters; leave it out to see the present")
 	}
 	snap := &Snapshot{Vector: *want, Past: true, parts: make([]*listing, len(want.Shards))}
-	now := f.cfg.Now()
-	err := f.each(ctx, len(snap.parts), func(ctx context.Context, i int) error {
+	err = f.each(ctx, len(snap.parts), func(ctx context.Context, i int) error {
 		return f.shard(want.Shards[i].Shard).fresh(ctx, now, func(s *shard) (err error) {
 			snap.parts[i], err = s.past(ctx, sub, want.Shards[i].At)
 			return err
 		})
 	})
-	return f.finish(ctx, snap, "past", err)
+	return snap, err
 }
 
 // past is the listing at a position of the log; s.state is that of the head.

@@ -8,8 +8,8 @@
 //
 //  1. A snapshot of the present holds whatever was committed more than Config.MaxAge before it was asked for. Its positions are
 //     confirmed (package shardlog).
-//  2. The placements are read before the shard logs, and the shards are all that may hold events of the tenant below the
-//     horizon of that version. Dead letters lie in these and in the shards fixed for letters.
+//  2. The shards are all that may hold events of the tenant below the horizon of the newest version of the placements, as of MaxAge before
+//     the question. Dead letters lie in these and in the shards fixed for letters.
 //  3. A past vector gives the fragments and floors of exactly its positions, or fails as gone: when a log no longer reaches back so
 //     far, when the tenant was erased since, or when a file turns out to be missing (Explain).
 //  4. Who has a vector's text can read no other tenant's rows with it, and no text counts that this store did not give out.

@@ -255,3 +255,6 @@ func spanKey(b []byte, s vec.Span) []byte {
 	b = binary.BigEndian.AppendUint64(b, uint64(days))
 	return binary.BigEndian.AppendUint64(b, uint64(rest))
 }
+
+// Type is that of the values.
+func (in *Interner) Type() vec.Type { return in.typ }

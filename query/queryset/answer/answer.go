@@ -4,6 +4,7 @@ package answer
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -17,10 +18,10 @@ import (
 
 // Answer is the rows of a query, or the class of its error.
 type Answer struct {
-	Types []string // of the columns, as in SQL
-	Rows  []Row
+	Types []string `json:"types,omitempty"` // of the columns, as in SQL
+	Rows  []Row    `json:"rows"`
 	// Error is set if there was one; then Rows mean nothing.
-	Error string
+	Error string `json:"error,omitempty"`
 }
 
 // Row is one row's values.
@@ -39,8 +40,8 @@ func Double(f float64) Cell { return Cell("d" + strconv.FormatFloat(f, 'g', -1, 
 // Int is a cell of whole numbers: of BIGINT ('i'), times and dates.
 func Int(kind byte, n int64) Cell { return Cell(string(kind) + strconv.FormatInt(n, 10)) }
 
-// JSON is the cell of a JSON text: without white space between tokens and with the keys of objects in order, as engines write both
-// as they like.
+// JSON is the cell of a JSON text: without white space between tokens, with the keys of objects in order and with one way to write a
+// number, as engines write these as they like.
 func JSON(text string) Cell {
 	d := json.NewDecoder(strings.NewReader(text))
 	d.UseNumber()
@@ -48,6 +49,7 @@ func JSON(text string) Cell {
 	if d.Decode(&v) != nil || d.More() {
 		return Cell("j" + text)
 	}
+	v = decimals(v)
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
@@ -55,6 +57,43 @@ func JSON(text string) Cell {
 		return Cell("j" + text)
 	}
 	return Cell("j" + strings.TrimSuffix(b.String(), "\n"))
+}
+
+// decimals writes each number as digits without zeros at either end, and an exponent.
+func decimals(v any) any {
+	switch v := v.(type) {
+	case json.Number:
+		digits, exponent, _ := strings.Cut(strings.ToLower(string(v)), "e")
+		e, err := strconv.Atoi(cmp.Or(exponent, "0"))
+		if err != nil {
+			return v
+		}
+		sign := ""
+		if strings.HasPrefix(digits, "-") {
+			sign, digits = "-", digits[1:]
+		}
+		whole, fraction, _ := strings.Cut(digits, ".")
+		e -= len(fraction)
+		digits = strings.TrimLeft(whole+fraction, "0")
+		short := strings.TrimRight(digits, "0")
+		e += len(digits) - len(short)
+		if short == "" {
+			return json.Number(sign + "0")
+		}
+		if e == 0 {
+			return json.Number(sign + short)
+		}
+		return json.Number(fmt.Sprintf("%s%se%d", sign, short, e))
+	case []any:
+		for i := range v {
+			v[i] = decimals(v[i])
+		}
+	case map[string]any:
+		for k := range v {
+			v[k] = decimals(v[k])
+		}
+	}
+	return v
 }
 
 // Interval is a cell of one.
@@ -94,9 +133,9 @@ func (a *Answer) Batch(b *vec.Batch) {
 
 // Rules say how two answers are compared.
 type Rules struct {
-	Ordered bool // rows have to come in the same order
+	Ordered bool `json:"ordered,omitempty"` // rows have to come in the same order
 	// Loose are columns whose numbers are estimates: they may be off by this part of the value, and by 2.
-	Loose map[int]float64
+	Loose map[int]float64 `json:"loose,omitempty"`
 }
 
 // Tolerance is how far, relative to the greater, two doubles may lie apart.
@@ -252,4 +291,12 @@ func near(x, y float64) bool {
 		return false
 	}
 	return math.Abs(x-y) <= Tolerance*math.Max(math.Abs(x), math.Abs(y))+1e-300
+}
+
+// Recorded is a query with the answer that it must have, as a line of a file of such.
+type Recorded struct {
+	Tenant string `json:"tenant"`
+	SQL    string `json:"sql"`
+	Rules  Rules  `json:"rules"`
+	Answer Answer `json:"answer"`
 }

@@ -44,7 +44,7 @@ func TestDifference(t *testing.T) {
 func TestCells(t *testing.T) {
 	for want, v := range map[Cell]vec.Value{
 		"n": {}, "b1": {Type: vec.Bool, Int: 1}, "i-5": {Type: vec.Int, Int: -5}, "d-0": {Type: vec.Double, Double: math.Copysign(0, -1)}, "sx": {Type: vec.Text, Text: "x"},
-		`j{"a":1.50,"b":[]}`: {Type: vec.JSON, Text: `{"b": [], "a": 1.50}`}, "x00ff": {Type: vec.Blob, Text: "\x00\xff"}, "t7": {Type: vec.TimestampTZ, Int: 7},
+		`j{"a":15e-1,"b":[],"c":[1e400,1e1,-0,0,7]}`: {Type: vec.JSON, Text: `{"b": [], "c": [1.0E400,10,-0.0,0e5,0.7e+1], "a": 1.50}`}, "x00ff": {Type: vec.Blob, Text: "\x00\xff"}, "t7": {Type: vec.TimestampTZ, Int: 7},
 		"a7": {Type: vec.Date, Int: 7}, "v1 2 3": {Type: vec.Interval, Span: vec.Span{Months: 1, Days: 2, Nanos: 3}},
 	} {
 		if got := Of(v); got != want {
