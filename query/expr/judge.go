@@ -197,6 +197,13 @@ func (j judge) rangeOf(e Expr) Bounds {
 		}
 		low, ok1 := e.value(varying, b.Min)
 		high, ok2 := e.value(varying, b.Max)
+		// Beside the ends of what a time can be the operator itself may fail; rows there have no value of it.
+		if !ok1 {
+			low, ok1 = e.inward(varying, b, edge)
+		}
+		if !ok2 {
+			high, ok2 = e.inward(varying, b, -edge)
+		}
 		if !ok1 || !ok2 || low.Type == vec.Null || high.Type == vec.Null {
 			return Bounds{Rows: b.Rows, Nulls: b.Nulls}
 		}
@@ -204,6 +211,25 @@ func (j judge) rangeOf(e Expr) Bounds {
 		return b
 	}
 	return unknown
+}
+
+// edge is how far from the ends of time the parts of a calendar reach beyond them: more than a century, in nanoseconds.
+const edge = 101 * 366 * 24 * 3600 * 1e9
+
+// inward is value of what lies within the bounds by some nanoseconds, from the lower end (or the upper one, if by is negative).
+func (o *op) inward(at int, b Bounds, by int64) (vec.Value, bool) {
+	if b.Min.Type != vec.TimestampTZ && b.Min.Type != vec.Timestamp {
+		return vec.Value{}, false
+	}
+	if b.Max.Int < 0 == (b.Min.Int < 0) && b.Max.Int-b.Min.Int < edge {
+		return vec.Value{}, false
+	}
+	v := b.Min
+	if by < 0 {
+		v = b.Max
+	}
+	v.Int += by
+	return o.value(at, v)
 }
 
 // value computes an operator for one value of an operand, the others being constant.
