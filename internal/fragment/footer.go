@@ -219,6 +219,9 @@ func (f *Footer) group(g *format.RowGroup, end int64) error {
 				return fmt.Errorf("column %q names bytes [%d, %d) of a file of %d", f.Columns[i].Name, s.From, s.To, end)
 			}
 		}
+		if k.OffsetIndex.Len() == 0 {
+			return fmt.Errorf("column %q has no offset index", f.Columns[i].Name)
+		}
 		if k.Raw < 0 || k.Data < k.From || k.Data > k.To || m.NumValues != g.NumRows || k.Nulls < 0 || k.Nulls > g.NumRows || m.Codec != format.Zstd {
 			return fmt.Errorf("column %q has %d values of which %d are null, compressed by %v", f.Columns[i].Name, m.NumValues, k.Nulls, m.Codec)
 		}

@@ -23,6 +23,7 @@ type chunk struct {
 	dict   *vec.Vector
 	bytes  []piece // what was read, ascending
 	live   []*page // by page; nil: not decoded, or given back
+	seen   []bool  // by page: it was decoded
 	first  int     // pages below were given back
 }
 
@@ -76,13 +77,16 @@ func (c *chunk) read(page int) ([]byte, error) {
 	panic(fmt.Sprintf("scan: page %d of column %q of %s was not fetched", page, c.column.Name, c.g.file.Key))
 }
 
+// coded tells that the chunk has a dictionary; then all of its pages have codes.
+func (c *chunk) coded() bool { return c.meta.Data > c.meta.From }
+
 // open reads the chunk's dictionary, if it has one.
 func (c *chunk) open() error {
 	if c.reader != nil {
 		return nil
 	}
 	c.reader = parquetfile.NewChunkReader(&c.column.Field, c.meta.Raw)
-	if c.meta.Data == c.meta.From {
+	if !c.coded() {
 		return nil
 	}
 	b, err := c.read(-1)
@@ -179,6 +183,9 @@ func (c *chunk) decode(i int) (*page, error) {
 	}
 	p := pages.Get().(*page)
 	got, err := c.reader.Read(b, &p.raw)
+	if err == nil && got != nil && got.Coded() != c.coded() {
+		err = fmt.Errorf("page %d has codes: %t, and there is a dictionary: %t", i, got.Coded(), c.coded())
+	}
 	if err == nil && (got == nil || got.Rows != c.pages[i].Rows) {
 		err = fmt.Errorf("page %d has not the %d rows that the offset index says", i, c.pages[i].Rows)
 	}
@@ -188,7 +195,7 @@ func (c *chunk) decode(i int) (*page, error) {
 	}
 	c.g.run.stats.Pages.Add(1)
 	c.fill(&p.values, p.raw.Flatten(), got.Rows)
-	c.live[i] = p
+	c.live[i], c.seen[i] = p, true
 	return p, nil
 }
 
@@ -213,5 +220,8 @@ func (c *chunk) rewind() { c.first = 0 }
 func (c *chunk) close() {
 	for i := range c.live {
 		c.drop(i)
+		if !c.seen[i] {
+			c.g.run.stats.PagesPruned.Add(1)
+		}
 	}
 }

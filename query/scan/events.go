@@ -78,12 +78,3 @@ func (p *speller) row(g *rowGroup, i int) {
 		}
 	}
 }
-
-// part is some of the rows of a window that are left.
-func (w *window) part(from, to int) window {
-	if w.rows != nil {
-		rows := w.rows[from:to]
-		return window{int(rows[0]), int(rows[len(rows)-1]) + 1, rows}
-	}
-	return window{w.from + from, w.from + to, nil}
-}

@@ -35,6 +35,11 @@ func (g *rowGroup) fetch(slots []int) error {
 	for _, c := range chunks {
 		spans = g.want(c, spans)
 	}
+	return g.read(spans)
+}
+
+// read reads what is wanted.
+func (g *rowGroup) read(spans []wanted) error {
 	slices.SortFunc(spans, func(a, b wanted) int { return cmp.Compare(a.From, b.From) })
 	var reads [][]wanted
 	for len(spans) > 0 {
@@ -53,9 +58,7 @@ func (g *rowGroup) fetch(slots []int) error {
 		for _, s := range reads[i] {
 			to = max(to, s.To)
 		}
-		if errs[i] = g.run.read(to - from); errs[i] == nil {
-			got[i], errs[i] = g.run.get(g.run.ctx, g.file.Fragment, from, to-from, g.run.stats)
-		}
+		got[i], errs[i] = g.run.get(g.file.Fragment, from, to-from)
 	}
 	if len(reads) == 1 {
 		read(0)
@@ -85,29 +88,14 @@ func (g *rowGroup) index(chunks []*chunk) error {
 		if c.pages != nil {
 			continue
 		}
-		at := g.file.tail
-		if !at.has(c.meta.OffsetIndex) {
-			var err error
-			if at, err = g.file.indexes(g.run); err != nil {
-				return err
-			}
+		if err := g.file.indexes(g.run); err != nil {
+			return err
 		}
 		var err error
-		if c.pages, err = parquetfile.ReadOffsetIndex(at.part(c.meta.OffsetIndex), c.meta.Data, c.meta.To, g.meta.Rows); err != nil {
+		if c.pages, err = parquetfile.ReadOffsetIndex(g.file.known.index.part(c.meta.OffsetIndex), c.meta.Data, c.meta.To, g.meta.Rows); err != nil {
 			return c.fail(err)
 		}
-		c.live = make([]*page, len(c.pages))
+		c.live, c.seen = make([]*page, len(c.pages)), make([]bool, len(c.pages))
 	}
 	return nil
-}
-
-// indexes reads all indexes of the file, once.
-func (o *opened) indexes(x *run) (piece, error) {
-	o.once.Do(func() {
-		s := o.footer.Indexes
-		if o.err = x.read(s.Len()); o.err == nil {
-			o.index, o.err = x.get(x.ctx, o.Fragment, s.From, s.Len(), x.stats)
-		}
-	})
-	return o.index, o.err
 }

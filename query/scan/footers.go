@@ -1,34 +1,40 @@
 package scan
 
 import (
+	"bytes"
 	"container/list"
-	"context"
 	"fmt"
 	"sync"
 
 	"github.com/togodb/togo/internal/fragment"
+	"github.com/togodb/togo/query/fail"
 )
 
-// footers keeps the footers of files that were opened lately, up to some bytes. Files never change, so a footer that
-// is kept is right as long as it is asked for.
+// footers keeps the footers and indexes of files that were opened lately, up to some bytes. Files never change, so what is
+// kept is right as long as it is asked for.
 type footers struct {
 	mu    sync.Mutex
 	most  int64
 	bytes int64
 	byKey map[string]*list.Element
-	order *list.List // of *kept, the one used last in front
+	order *list.List // of *known, the one used last in front
 }
 
-type kept struct {
+// known is what was read of a file's end. It is immutable.
+type known struct {
 	key    string
 	footer *fragment.Footer
+	index  piece // all indexes of the file; empty: not read
+	sure   bool  // the indexes have a checksum, and it is right
 }
+
+func (k *known) size() int64 { return k.footer.Memory + int64(len(k.index.data)) + 200 }
 
 func newFooters(most int64) *footers {
 	return &footers{most: most, byKey: map[string]*list.Element{}, order: list.New()}
 }
 
-func (c *footers) get(key string) *fragment.Footer {
+func (c *footers) get(key string) *known {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	e := c.byKey[key]
@@ -36,22 +42,29 @@ func (c *footers) get(key string) *fragment.Footer {
 		return nil
 	}
 	c.order.MoveToFront(e)
-	return e.Value.(*kept).footer
+	return e.Value.(*known)
 }
 
-func (c *footers) put(key string, f *fragment.Footer) {
+// put keeps k in the place of what is known of the same file.
+func (c *footers) put(k *known) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.byKey[key] != nil || f.Memory > c.most {
+	if e := c.byKey[k.key]; e != nil {
+		c.remove(e)
+	}
+	if k.size() > c.most {
 		return
 	}
-	c.byKey[key] = c.order.PushFront(&kept{key, f})
-	for c.bytes += f.Memory; c.bytes > c.most; {
-		e := c.order.Back()
-		old := c.order.Remove(e).(*kept)
-		delete(c.byKey, old.key)
-		c.bytes -= old.footer.Memory
+	c.byKey[k.key] = c.order.PushFront(k)
+	for c.bytes += k.size(); c.bytes > c.most; {
+		c.remove(c.order.Back())
 	}
+}
+
+func (c *footers) remove(e *list.Element) {
+	k := c.order.Remove(e).(*known)
+	delete(c.byKey, k.key)
+	c.bytes -= k.size()
 }
 
 // piece is bytes of an object, from a place on.
@@ -66,9 +79,12 @@ func (p piece) has(s fragment.Span) bool {
 
 func (p piece) part(s fragment.Span) []byte { return p.data[s.From-p.from : s.To-p.from] }
 
-// get reads bytes of a fragment.
-func (s *Scanner) get(ctx context.Context, f *Fragment, from, n int64, stats *Stats) (piece, error) {
-	data, err := s.ranges.GetRange(ctx, f.Key, from, n, stats)
+// get reads bytes of a fragment, and counts them against the request's bound.
+func (x *run) get(f *Fragment, from, n int64) (piece, error) {
+	if most := x.r.MaxBytes; most > 0 && x.bytes.Add(n) > most {
+		return piece{}, fail.New(fail.TooLarge, "the query reads more than %d bytes: ask for a shorter time range or fewer columns, or for values of the columns that the tenant's data is sorted by", most)
+	}
+	data, err := x.ranges.GetRange(x.ctx, f.Key, from, n, x.stats)
 	if err != nil {
 		return piece{}, err
 	}
@@ -78,16 +94,16 @@ func (s *Scanner) get(ctx context.Context, f *Fragment, from, n int64, stats *St
 	return piece{from, data}, nil
 }
 
-// footer gives a fragment's footer, and what was read of the object's end, if it was.
-func (s *Scanner) footer(ctx context.Context, f *Fragment, stats *Stats) (*fragment.Footer, piece, error) {
-	if footer := s.footers.get(f.Key); footer != nil {
-		return footer, piece{}, nil
+// footer gives what is known of a fragment's end, and what was read of it, if it was.
+func (x *run) footer(f *Fragment) (*known, piece, error) {
+	if k := x.footers.get(f.Key); k != nil {
+		return k, piece{}, nil
 	}
 	n := min(f.Bytes, fragment.TailBytes)
 	if n <= 0 {
 		return nil, piece{}, fmt.Errorf("%w: %s: a fragment of %d bytes", fragment.ErrCorrupt, f.Key, f.Bytes)
 	}
-	tail, err := s.get(ctx, f, f.Bytes-n, n, stats)
+	tail, err := x.get(f, f.Bytes-n, n)
 	if err != nil {
 		return nil, piece{}, err
 	}
@@ -96,7 +112,7 @@ func (s *Scanner) footer(ctx context.Context, f *Fragment, stats *Stats) (*fragm
 		return nil, piece{}, err
 	}
 	if need > n && need <= f.Bytes {
-		if tail, err = s.get(ctx, f, f.Bytes-need, need, stats); err != nil {
+		if tail, err = x.get(f, f.Bytes-need, need); err != nil {
 			return nil, piece{}, err
 		}
 	}
@@ -104,6 +120,42 @@ func (s *Scanner) footer(ctx context.Context, f *Fragment, stats *Stats) (*fragm
 	if err != nil {
 		return nil, piece{}, err
 	}
-	s.footers.put(f.Key, footer)
-	return footer, tail, nil
+	k := &known{key: f.Key, footer: footer}
+	if at := footer.Indexes; tail.has(at) {
+		if k, err = k.withIndex(piece{at.From, bytes.Clone(tail.part(at))}); err != nil {
+			return nil, piece{}, err
+		}
+	}
+	x.footers.put(k)
+	return k, tail, nil
+}
+
+// withIndex adds the file's indexes.
+func (k *known) withIndex(index piece) (*known, error) {
+	sure, err := k.footer.CheckIndexes(k.key, index.data)
+	if err != nil {
+		return nil, err
+	}
+	return &known{k.key, k.footer, index, sure}, nil
+}
+
+// indexes reads the file's indexes, if they are not there.
+func (o *opened) indexes(x *run) error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.known.index.data != nil {
+		return nil
+	}
+	at := o.footer.Indexes
+	index, err := x.get(o.Fragment, at.From, at.Len())
+	if err != nil {
+		return err
+	}
+	k, err := o.known.withIndex(index)
+	if err != nil {
+		return err
+	}
+	o.known = k
+	x.footers.put(k)
+	return nil
 }

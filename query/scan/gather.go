@@ -31,7 +31,7 @@ func newGather(g *rowGroup, worker int) *gather {
 // add gives on the rows of a window that are left, or keeps them for the next batch.
 func (o *gather) add(w *window) error {
 	n := w.left()
-	if w.rows == nil || n > waitRows {
+	if w.rows == nil && n > waitRows/8 || n > waitRows {
 		if err := o.flush(); err != nil {
 			return err
 		}
@@ -65,10 +65,12 @@ func (o *gather) take(b *buffer, v *vec.Vector) {
 		b.out = *v
 		b.out.Len = o.rows + v.Len
 		return
-	case v.Dict == nil && v.Type.HasTexts():
-		o.keep(v.Texts)
 	}
+	at := b.out.Len
 	b.copy(v, 0, v.Len)
+	if v.Dict == nil && v.Type.HasTexts() {
+		o.keep(b.texts[at:])
+	}
 }
 
 // keep moves texts into memory of the gather.

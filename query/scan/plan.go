@@ -1,115 +1,77 @@
 package scan
 
 import (
-	"fmt"
+	"cmp"
 	"slices"
-	"sync"
 
 	"github.com/togodb/togo/internal/event"
 	"github.com/togodb/togo/internal/fragment"
-	"github.com/togodb/togo/internal/fragment/parquetfile"
 	"github.com/togodb/togo/query/expr"
 	"github.com/togodb/togo/query/vec"
 )
 
-// plan is what a request asks for, in the order in which it is done.
+// plan is what a request asks for.
 type plan struct {
-	columns []Column
+	columns []Column // the request's, and the time where it is needed
 	stages  []stage
 	output  []int
-	last    []int // by slot: the last stage that uses it; len(stages) is the output, -1 none
+	time    int // the slot of the event's time; -1: nobody needs it
 }
 
 // stage is a condition with the slots that it reads.
 type stage struct {
 	cond  expr.Expr // nil: the floor
 	slots []int
-}
-
-func newPlan(r *Request) *plan {
-	p := &plan{columns: r.Columns, output: r.Output}
-	if r.Kind == fragment.Events && r.Floor > minTime {
-		slot := slices.IndexFunc(r.Columns, func(c Column) bool { return c.Name == Timestamp })
-		if slot < 0 {
-			slot = len(r.Columns)
-			p.columns = append(slices.Clip(r.Columns), Column{Timestamp, vec.TimestampTZ})
-		}
-		p.stages = append(p.stages, stage{nil, []int{slot}})
-	}
-	for _, cond := range r.Filter {
-		p.stages = append(p.stages, stage{cond, slotsOf(cond, nil)})
-	}
-	p.last = make([]int, len(p.columns))
-	for i := range p.last {
-		p.last[i] = -1
-	}
-	for i, s := range p.stages {
-		for _, slot := range s.slots {
-			p.last[slot] = i
-		}
-	}
-	for _, slot := range p.output {
-		p.last[slot] = len(p.stages)
-	}
-	return p
+	fails bool // evaluating it may be an error that depends on the values
 }
 
 const minTime = event.Timestamp(-1 << 63)
 
-// slotsOf adds the slots that an expression reads.
-func slotsOf(e expr.Expr, slots []int) []int {
-	if c, ok := e.(*expr.Column); ok && !slices.Contains(slots, c.Slot) {
-		return append(slots, c.Slot)
+func newPlan(r *Request) *plan {
+	p := &plan{columns: r.Columns, output: r.Output}
+	p.time = slices.IndexFunc(r.Columns, func(c Column) bool { return c.Name == Timestamp })
+	floor := r.Kind == fragment.Events && r.Floor > minTime
+	if p.time < 0 && (floor || r.Top != nil) {
+		p.time = len(r.Columns)
+		p.columns = append(slices.Clip(r.Columns), Column{Timestamp, vec.TimestampTZ})
 	}
-	for _, child := range e.Children() {
-		slots = slotsOf(child, slots)
+	if floor {
+		p.stages = append(p.stages, stage{nil, []int{p.time}, false})
 	}
-	return slots
+	for _, cond := range r.Filter {
+		p.stages = append(p.stages, stage{cond, expr.Slots(cond), expr.Fails(cond)})
+	}
+	return p
 }
 
-// opened is a fragment with its footer.
-type opened struct {
-	*Fragment
-	footer *fragment.Footer
-	tail   piece
-	slots  []binding
-	sent   []int // columns that events are spelled from
-
-	once  sync.Once
-	index piece // all indexes of the file
-	err   error
-}
-
-// binding says which columns of a file fill a slot.
-type binding struct {
-	column int // of the file; -1: it has none, all is NULL
-	nanos  int // of a time: the column of its last three digits; -1: none
-	event  bool
-}
-
-// types are those of the kinds of columns.
-var types = map[parquetfile.Kind]vec.Type{
-	parquetfile.Boolean: vec.Bool, parquetfile.Int32: vec.Int, parquetfile.Int64: vec.Int, parquetfile.TimestampMicros: vec.TimestampTZ,
-	parquetfile.Double: vec.Double, parquetfile.String: vec.Text, parquetfile.JSON: vec.JSON, parquetfile.Bytes: vec.Blob,
-}
-
-// bind finds the columns of a file for each slot.
-func (x *run) bind(f *Fragment, footer *fragment.Footer, tail piece) (*opened, error) {
-	o := &opened{Fragment: f, footer: footer, tail: tail, slots: make([]binding, len(x.plan.columns)), sent: footer.SentColumns()}
-	for slot, c := range x.plan.columns {
-		b := binding{column: footer.Column(c.Name), nanos: -1}
+// inOrder puts stages in the order in which they are done: those that read least first, then those that
+// may fail, as they stand. (A row that another condition has taken out must not fail where it would not if that came first; which
+// comes first is not SQL's matter, and errors that come or go with the sizes of columns would be nobody's friend.)
+func inOrder(stages []stage, cost func(s *stage) int64) []stage {
+	out := slices.Clone(stages)
+	slices.SortStableFunc(out, func(a, b stage) int {
 		switch {
-		case c.Name == Event && x.r.Kind == fragment.Events:
-			b = binding{column: -1, nanos: -1, event: true}
-		case c.Name == Timestamp:
-			b.nanos = footer.Nanos()
+		case a.fails != b.fails && a.fails:
+			return 1
+		case a.fails != b.fails:
+			return -1
+		case a.fails:
+			return 0
 		}
-		if b.column >= 0 {
-			if t := types[footer.Columns[b.column].Kind]; t != c.Type && !(t.HasTexts() && c.Type.HasTexts()) {
-				return nil, fmt.Errorf("%w: %s: column %q is %v, not %v", fragment.ErrCorrupt, f.Key, c.Name, t, c.Type)
-			}
-		}
-		o.slots[slot] = b
+		return cmp.Compare(cost(&a), cost(&b))
+	})
+	return out
+}
+
+// without gives the stage for a file that has no columns for some slots. decided tells that it is the same for all
+// rows; then truth is what it is.
+func (s *stage) without(absent func(slot int) bool) (out stage, decided, truth bool) {
+	if s.cond == nil || !slices.ContainsFunc(s.slots, absent) {
+		return *s, false, false
 	}
-	return o, nil
+	cond := expr.WithNull(s.cond, absent)
+	if c, ok := cond.(*expr.Const); ok {
+		return *s, true, c.Value.Type == vec.Bool && c.Value.Int != 0
+	}
+	return stage{cond, expr.Slots(cond), expr.Fails(cond)}, false, false
 }

@@ -1,16 +1,11 @@
 package scan
 
 import (
-	"fmt"
-
 	"github.com/togodb/togo/internal/fragment"
 	"github.com/togodb/togo/internal/fragment/parquetfile"
-	"github.com/togodb/togo/query/fail"
+	"github.com/togodb/togo/query/expr"
 	"github.com/togodb/togo/query/vec"
 )
-
-// windowRows is how many rows conditions are asked for at once, and how many a batch has at most.
-const windowRows = 4096
 
 // rowGroup is one of a file, while it is read: conditions one after the other over all of its rows that are left, then what is wanted of
 // the rows that passed them all.
@@ -18,64 +13,97 @@ type rowGroup struct {
 	run     *run
 	file    *opened
 	meta    *fragment.FileGroup
-	chunks  []*chunk // by column of the file; nil: not needed so far
-	slots   []*slot
+	stages  []stage     // that are not decided for the whole row group
+	time    expr.Bounds // of the event's time, if anybody needs it
+	chunks  []*chunk    // by column of the file; nil: not needed so far
+	slots   []slot
+	later   []int // by slot: how many stages, with the output, still use it
 	windows []window
-	out     *gather
-}
-
-// window is a run of rows of which some are left.
-type window struct {
-	from, to int
-	rows     []int32 // those that are left, ascending; nil: all
-}
-
-func (w *window) left() int {
-	if w.rows != nil {
-		return len(w.rows)
-	}
-	return w.to - w.from
 }
 
 func newRowGroup(x *run, o *opened, n int) *rowGroup {
-	g := &rowGroup{run: x, file: o, meta: &o.footer.Groups[n], chunks: make([]*chunk, len(o.footer.Columns))}
-	for i := range o.slots {
-		g.slots = append(g.slots, &slot{g: g, n: i, binding: &o.slots[i], typ: x.plan.columns[i].Type})
-	}
-	for from := 0; from < int(g.meta.Rows); from += windowRows {
-		g.windows = append(g.windows, window{from: from, to: min(from+windowRows, int(g.meta.Rows))})
+	g := &rowGroup{run: x, file: o, meta: &o.footer.Groups[n]}
+	if x.plan.time >= 0 {
+		g.time = o.ofGroup(x.plan, g.meta)(x.plan.time)
 	}
 	return g
 }
 
 // scan reads the row group.
 func (g *rowGroup) scan() error {
+	if g.beyond() {
+		g.pruned()
+		return nil
+	}
 	defer g.close()
+	g.chunks = make([]*chunk, len(g.file.footer.Columns))
+	g.slots = make([]slot, len(g.file.slots))
+	for i := range g.slots {
+		g.slots[i] = slot{g: g, binding: &g.file.slots[i], typ: g.run.plan.columns[i].Type}
+	}
+	some, err := g.prune()
+	if err != nil {
+		return err
+	}
+	if !some {
+		g.pruned()
+		return nil
+	}
+	g.file.read.Store(true)
 	g.run.stats.Rows.Add(g.meta.Rows)
+	defer g.done()
+	return g.rows()
+}
+
+// rows reads the rows that pages and filters leave.
+func (g *rowGroup) rows() error {
+	g.uses()
 	if g.run.r.NoLateReading {
 		if err := g.fetchAll(); err != nil {
 			return err
 		}
 	}
-	for i := range g.run.plan.stages {
-		if len(g.windows) == 0 {
-			return nil
-		}
-		s := &g.run.plan.stages[i]
-		if err := g.fetch(s.slots); err != nil {
-			return err
-		}
-		if err := g.run.work(func(worker int) error { return g.filter(worker, i, s) }); err != nil {
+	stages := inOrder(g.stages, g.cost)
+	for i := range stages {
+		if err := g.stage(&stages[i]); err != nil || len(g.windows) == 0 {
 			return err
 		}
 	}
-	if len(g.windows) == 0 {
-		return nil
+	if err := g.top(); err != nil || len(g.windows) == 0 {
+		return err
 	}
+	g.limit()
 	if err := g.fetch(g.run.plan.output); err != nil {
 		return err
 	}
 	return g.run.work(g.give)
+}
+
+// uses counts who needs each slot, so that what is decoded stays as long as it is needed again.
+func (g *rowGroup) uses() {
+	g.later = make([]int, len(g.slots))
+	for i := range g.stages {
+		for _, n := range g.stages[i].slots {
+			g.later[n]++
+		}
+	}
+	for _, n := range g.run.plan.output {
+		g.later[n]++
+	}
+	if g.run.r.Top != nil {
+		g.later[g.run.plan.time]++
+	}
+}
+
+// cost is about what a stage reads that no other reads too.
+func (g *rowGroup) cost(s *stage) int64 {
+	total := int64(0)
+	for _, n := range s.slots {
+		for _, c := range g.slots[n].chunks(nil) {
+			total += c.meta.Raw
+		}
+	}
+	return total
 }
 
 func (g *rowGroup) close() {
@@ -84,7 +112,7 @@ func (g *rowGroup) close() {
 			c.close()
 		}
 	}
-	*g = rowGroup{}
+	*g = rowGroup{run: g.run, file: g.file}
 }
 
 // chunk gives the column's chunk of the row group.
@@ -96,8 +124,26 @@ func (g *rowGroup) chunk(column int) *chunk {
 	return g.chunks[column]
 }
 
-// filter asks a stage's condition for the rows that are left.
-func (g *rowGroup) filter(worker, number int, s *stage) error {
+// stage asks a condition for the rows that are left.
+func (g *rowGroup) stage(s *stage) error {
+	truth, err := g.entries(s)
+	if err != nil {
+		return err
+	}
+	if !truth.decided {
+		if err := g.fetch(s.slots); err != nil {
+			return err
+		}
+		err = g.run.work(func(worker int) error { return g.filter(worker, s, truth) })
+	}
+	for _, n := range s.slots {
+		g.later[n]--
+	}
+	return err
+}
+
+// filter keeps the rows for which the condition is TRUE.
+func (g *rowGroup) filter(worker int, s *stage, truth entries) error {
 	scratch := g.run.scratches[worker]
 	in := &vec.Batch{Cols: make([]*vec.Vector, len(g.slots))}
 	kept := g.windows[:0]
@@ -113,9 +159,12 @@ func (g *rowGroup) filter(worker, number int, s *stage) error {
 			}
 			in.Cols[n] = v
 		}
-		if s.cond == nil {
+		switch {
+		case s.cond == nil:
 			w.keepFrom(in.Cols[s.slots[0]], int64(g.run.r.Floor))
-		} else {
+		case truth.by != nil:
+			w.keepCodes(in.Cols[s.slots[0]], &truth)
+		default:
 			v, err := s.cond.Eval(scratch, in)
 			if err != nil {
 				return err
@@ -123,7 +172,7 @@ func (g *rowGroup) filter(worker, number int, s *stage) error {
 			w.keep(v)
 		}
 		for _, n := range s.slots {
-			g.slots[n].release(w.to, g.run.plan.last[n] > number)
+			g.slots[n].release(w.to, g.later[n] > 1)
 		}
 		if w.left() > 0 {
 			kept = append(kept, w)
@@ -136,79 +185,29 @@ func (g *rowGroup) filter(worker, number int, s *stage) error {
 	return nil
 }
 
-// keepFrom keeps the rows whose time is not below the floor.
-func (w *window) keepFrom(times *vec.Vector, floor int64) {
-	w.shrink(func(i int) bool { return times.Ints[i] >= floor })
-}
-
-// keep keeps the rows for which v, which has an entry for each row that is left, is TRUE.
-func (w *window) keep(v *vec.Vector) {
-	switch {
-	case v.Type == vec.Null:
-		w.rows = []int32{}
-	case v.Type != vec.Bool:
-		panic(fmt.Sprintf("scan: a condition of type %v", v.Type))
-	case v.Const:
-		if v.IsNull(0) || v.Ints[0] == 0 {
-			w.rows = []int32{}
-		}
-	case v.Dict != nil:
-		truth := v.Dict.Ints
-		w.shrink(func(i int) bool { return truth[v.Codes[i]] != 0 && (v.Nulls == nil || !v.Nulls[i]) })
-	case v.Nulls != nil:
-		w.shrink(func(i int) bool { return v.Ints[i] != 0 && !v.Nulls[i] })
-	default:
-		w.shrink(func(i int) bool { return v.Ints[i] != 0 })
-	}
-}
-
-// shrink keeps those of the rows that are left for which keep tells so.
-func (w *window) shrink(keep func(i int) bool) {
-	if w.rows != nil {
-		n := 0
-		for i, row := range w.rows {
-			if keep(i) {
-				w.rows[n] = row
-				n++
-			}
-		}
-		w.rows = w.rows[:n]
-		return
-	}
-	rows := make([]int32, 0, w.to-w.from)
-	for i := range w.to - w.from {
-		if keep(i) {
-			rows = append(rows, int32(w.from+i))
-		}
-	}
-	if len(rows) < w.to-w.from {
-		w.rows = rows
-	}
-}
-
 // give hands the rows that are left to the reader of the scan.
 func (g *rowGroup) give(worker int) error {
-	g.out = newGather(g, worker)
+	out := newGather(g, worker)
 	for i := range g.windows {
 		if err := g.run.ctx.Err(); err != nil {
 			return err
 		}
 		w := &g.windows[i]
-		if err := g.out.add(w); err != nil {
+		if err := out.add(w); err != nil {
 			return err
 		}
 		for _, n := range g.run.plan.output {
 			g.slots[n].release(w.to, false)
 		}
 	}
-	return g.out.flush()
+	return out.flush()
 }
 
 // fetchAll reads all that the scan may need.
 func (g *rowGroup) fetchAll() error {
 	var all []int
-	for i, last := range g.run.plan.last {
-		if last >= 0 {
+	for i, n := range g.later {
+		if n > 0 {
 			all = append(all, i)
 		}
 	}
@@ -217,9 +216,7 @@ func (g *rowGroup) fetchAll() error {
 
 // want lists the pages of a chunk that have rows which are left, and the dictionary, as far as they are not there.
 func (g *rowGroup) want(c *chunk, spans []wanted) []wanted {
-	if c.bytes == nil && c.meta.Data > c.meta.From {
-		spans = g.add(spans, c, c.span(-1))
-	}
+	spans = g.wantDictionary(c, spans)
 	next := 0
 	for i := range g.windows {
 		w := &g.windows[i]
@@ -229,6 +226,13 @@ func (g *rowGroup) want(c *chunk, spans []wanted) []wanted {
 				next = p + 1
 			}
 		}
+	}
+	return spans
+}
+
+func (g *rowGroup) wantDictionary(c *chunk, spans []wanted) []wanted {
+	if c.dict == nil && c.coded() {
+		return g.add(spans, c, c.span(-1))
 	}
 	return spans
 }
@@ -257,12 +261,4 @@ func (g *rowGroup) add(spans []wanted, c *chunk, s fragment.Span) []wanted {
 		}
 	}
 	return append(spans, wanted{s, c})
-}
-
-// read counts bytes against the request's bound.
-func (x *run) read(n int64) error {
-	if most := x.r.MaxBytes; most > 0 && x.bytes.Add(n) > most {
-		return fail.New(fail.TooLarge, "the query reads more than %d bytes: ask for a shorter time range or fewer columns, or a condition on the sort key", most)
-	}
-	return nil
 }

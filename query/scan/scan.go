@@ -56,6 +56,8 @@ type Request struct {
 	Floor event.Timestamp
 	// MaxBytes bounds what is read, from store and cache together; more is a fail.TooLarge. 0 is no bound.
 	MaxBytes int64
+	// Rows, if it is above 0, is how many rows are enough, whichever they are: more may come.
+	Rows int
 	// Top, if it is set, bounds what is still wanted while the scan goes on (ORDER BY timestamp LIMIT n).
 	Top *Top
 	// Whole, if it is set, is asked for each fragment all of whose rows surely pass the filter and the floor, before it is
@@ -75,6 +77,9 @@ type Options struct {
 // taken in that order, and what lies beyond Bound is passed over.
 type Top struct {
 	Descending bool
+	// Rows, if it is above 0, is how many are wanted: of each row group no more need come, and those that are as late as
+	// its last.
+	Rows int
 	// Bound is the time of the last row that is kept so far, once enough are; rows at the bound are still wanted. Workers raise (or
 	// lower) it as they go.
 	Bound atomic.Int64

@@ -10,7 +10,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/togodb/togo/internal/fragment"
 	"github.com/togodb/togo/query/expr"
 	"github.com/togodb/togo/query/fail"
 	"github.com/togodb/togo/query/vec"
@@ -60,7 +59,7 @@ type run struct {
 
 	mu      sync.Mutex
 	changed *sync.Cond
-	files   []Fragment // not opened yet, in order
+	files   []candidate // not opened yet, in order
 	groups  []*rowGroup
 	opening int // files whose row groups may still come
 }
@@ -80,7 +79,7 @@ func (s *Scanner) Scan(ctx context.Context, r *Request, workers int, emit func(w
 		x.workers <- w
 		x.scratches = append(x.scratches, &expr.Scratch{Ctx: x.ctx, Memo: map[any]any{}})
 	}
-	x.files = x.order(r.Fragments)
+	x.files = x.plan.prune(r, stats)
 	stop := context.AfterFunc(x.ctx, func() {
 		x.mu.Lock()
 		defer x.mu.Unlock()
@@ -95,15 +94,66 @@ func (s *Scanner) Scan(ctx context.Context, r *Request, workers int, emit func(w
 	return context.Cause(x.ctx)
 }
 
-// order is the order in which fragments are opened.
-func (x *run) order(files []Fragment) []Fragment {
-	files = slices.Clone(files)
-	if top := x.r.Top; top != nil && top.Descending {
-		slices.SortStableFunc(files, func(a, b Fragment) int { return cmp.Compare(b.Max, a.Max) })
-	} else if top != nil {
-		slices.SortStableFunc(files, func(a, b Fragment) int { return cmp.Compare(a.Min, b.Min) })
+// candidate is a fragment that may have rows.
+type candidate struct {
+	*Fragment
+	stages []stage // that its record does not decide
+	sure   bool    // all rows pass
+}
+
+// Prune gives the fragments of which a scan would not know by their records alone that they have no row for it, and counts
+// the others.
+func (s *Scanner) Prune(r *Request) []Fragment {
+	stats := r.Stats
+	if stats == nil {
+		stats = new(Stats)
 	}
-	return files
+	var out []Fragment
+	for _, f := range newPlan(r).prune(r, stats) {
+		out = append(out, *f.Fragment)
+	}
+	return out
+}
+
+// prune lists the fragments that may have rows, in the order in which they are opened.
+func (p *plan) prune(r *Request, stats *Stats) []candidate {
+	var out []candidate
+	for i := range r.Fragments {
+		f := candidate{Fragment: &r.Fragments[i]}
+		if r.NoPruning {
+			f.stages = p.stages
+		} else if !f.judge(p, r, stats) {
+			continue
+		}
+		out = append(out, f)
+	}
+	if r.Top != nil && r.Top.Descending {
+		slices.SortStableFunc(out, func(a, b candidate) int { return cmp.Compare(b.Max, a.Max) })
+	} else if r.Top != nil {
+		slices.SortStableFunc(out, func(a, b candidate) int { return cmp.Compare(a.Min, b.Min) })
+	}
+	return out
+}
+
+// judge drops the stages that are TRUE for all rows of the fragment; false: one is for none.
+func (f *candidate) judge(p *plan, r *Request, stats *Stats) bool {
+	bounds := p.ofRecord(f.Fragment)
+	for i := range p.stages {
+		s := &p.stages[i]
+		switch p.judge(r, s, bounds) {
+		case expr.Never:
+			if len(s.slots) == 1 && s.slots[0] == p.time {
+				stats.PrunedByTime.Add(1)
+			} else {
+				stats.PrunedByRange.Add(1)
+			}
+			return false
+		case expr.Maybe:
+			f.stages = append(f.stages, *s)
+		}
+	}
+	f.sure = len(f.stages) == 0
+	return true
 }
 
 // runner takes what is to be done until nothing is left.
@@ -131,7 +181,7 @@ func (x *run) runner() {
 }
 
 // take gives a row group, or else the next fragment, or nothing when the scan is done.
-func (x *run) take() (*Fragment, *rowGroup) {
+func (x *run) take() (*candidate, *rowGroup) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	for x.ctx.Err() == nil {
@@ -154,34 +204,17 @@ func (x *run) take() (*Fragment, *rowGroup) {
 	return nil, nil
 }
 
-// open puts the row groups of a fragment on the list.
-func (x *run) open(f *Fragment) error {
-	var groups []*rowGroup
-	var err error
-	defer func() {
-		x.mu.Lock()
-		x.opening--
-		x.groups = append(x.groups, groups...)
-		x.changed.Broadcast()
-		x.mu.Unlock()
-	}()
-	footer, tail, err := x.footer(x.ctx, f, x.stats)
-	if err != nil {
-		return err
+// addGroups puts row groups on the list: of a Top those first that may have its first rows.
+func (x *run) addGroups(groups []*rowGroup) {
+	x.groups = append(x.groups, groups...)
+	if top := x.r.Top; top != nil {
+		slices.SortStableFunc(x.groups, func(a, b *rowGroup) int {
+			if top.Descending {
+				return cmp.Compare(b.time.Max.Int, a.time.Max.Int)
+			}
+			return cmp.Compare(a.time.Min.Int, b.time.Min.Int)
+		})
 	}
-	if footer.Tenant != x.r.Tenant || footer.Kind != x.r.Kind {
-		return fmt.Errorf("%w: %s: it does not hold %v of the tenant that it is listed for", fragment.ErrCorrupt, f.Key, x.r.Kind)
-	}
-	x.stats.Read.Add(1)
-	opened, err := x.bind(f, footer, tail)
-	if err != nil {
-		return err
-	}
-	for i := range footer.Groups {
-		x.stats.RowGroups.Add(1)
-		groups = append(groups, newRowGroup(x, opened, i))
-	}
-	return nil
 }
 
 // work runs f as one of the workers.

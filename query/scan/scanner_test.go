@@ -37,7 +37,7 @@ func (s *store) GetRange(_ context.Context, key string, off, n int64, count *Sta
 		return nil, fmt.Errorf("%s: %w", key, objstore.ErrNotFound)
 	}
 	off = min(off, int64(len(body)))
-	return bytes.Clone(body[off:min(off+n, int64(len(body)))]), nil
+	return body[off:min(off+n, int64(len(body)))], nil
 }
 
 const base = event.Timestamp(1_700_000_000_000_000_000)

@@ -7,7 +7,6 @@ import (
 // slot gives the values of a request's column.
 type slot struct {
 	g *rowGroup
-	n int
 	*binding
 	typ   vec.Type
 	buf   buffer

@@ -1,0 +1,143 @@
+package scan
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/togodb/togo/query/vec"
+)
+
+// windowRows is how many rows conditions are asked for at once, and how many a batch has at most.
+const windowRows = 4096
+
+// window is a run of rows of a row group of which some are left.
+type window struct {
+	from, to int
+	rows     []int32 // those that are left, ascending; nil: all
+}
+
+// windowsOf cuts runs of rows into windows.
+func windowsOf(runs []rowRange) []window {
+	var out []window
+	for _, r := range runs {
+		for from := r.from; from < r.to; from += windowRows {
+			out = append(out, window{from: from, to: min(from+windowRows, r.to)})
+		}
+	}
+	return out
+}
+
+// left is how many rows are.
+func (w *window) left() int {
+	if w.rows != nil {
+		return len(w.rows)
+	}
+	return w.to - w.from
+}
+
+// part is some of the rows that are left.
+func (w *window) part(from, to int) window {
+	if w.rows != nil {
+		rows := w.rows[from:to]
+		return window{int(rows[0]), int(rows[len(rows)-1]) + 1, rows}
+	}
+	return window{w.from + from, w.from + to, nil}
+}
+
+// all lists the rows that are left, in memory that may be written over from its start.
+func (w *window) all() []int32 {
+	if w.rows == nil {
+		w.rows = make([]int32, w.to-w.from)
+		for i := range w.rows {
+			w.rows[i] = int32(w.from + i)
+		}
+	}
+	return w.rows
+}
+
+// set makes the first n of all the rows that are left.
+func (w *window) set(n int) {
+	if n == w.to-w.from {
+		w.rows = nil
+		return
+	}
+	w.rows = w.rows[:n]
+}
+
+// keepFrom keeps the rows whose time is not below the floor.
+func (w *window) keepFrom(times *vec.Vector, floor int64) {
+	if !times.Const && times.Dict == nil && times.Nulls == nil && slices.Min(times.Ints) >= floor {
+		return
+	}
+	rows, n := w.all(), 0
+	at := times.Values().Ints
+	for i, row := range rows {
+		rows[n] = row
+		if at[times.Index(i)] >= floor {
+			n++
+		}
+	}
+	w.set(n)
+}
+
+// keep keeps the rows for which v, which has an entry for each row that is left, is TRUE.
+func (w *window) keep(v *vec.Vector) {
+	switch {
+	case v.Type == vec.Null || v.Const && v.IsNull(0):
+		w.rows = []int32{}
+		return
+	case v.Type != vec.Bool:
+		panic(fmt.Sprintf("scan: a condition of type %v", v.Type))
+	case v.Const && v.Ints[0] == 0:
+		w.rows = []int32{}
+		return
+	case v.Const:
+		return
+	}
+	rows, n := w.all(), 0
+	switch {
+	case v.Dict != nil:
+		truth := v.Dict.Ints
+		for i, row := range rows {
+			rows[n] = row
+			if truth[v.Codes[i]] != 0 && (v.Nulls == nil || !v.Nulls[i]) {
+				n++
+			}
+		}
+	case v.Nulls != nil:
+		for i, row := range rows {
+			rows[n] = row
+			if v.Ints[i] != 0 && !v.Nulls[i] {
+				n++
+			}
+		}
+	default:
+		for i, row := range rows {
+			rows[n] = row
+			n += int(v.Ints[i])
+		}
+	}
+	w.set(n)
+}
+
+// keepCodes keeps the rows whose code is one for which the condition is TRUE.
+func (w *window) keepCodes(v *vec.Vector, truth *entries) {
+	rows, n := w.all(), 0
+	by := truth.by
+	if v.Nulls == nil {
+		for i, row := range rows {
+			rows[n] = row
+			n += int(by[v.Codes[i]])
+		}
+	} else {
+		for i, row := range rows {
+			rows[n] = row
+			if v.Nulls[i] {
+				n += int(truth.null)
+			} else {
+				n += int(by[v.Codes[i]])
+			}
+		}
+	}
+	w.set(n)
+}
