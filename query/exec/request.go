@@ -81,7 +81,7 @@ func (p *Plan) top() *scan.Top {
 	if p.group != nil || p.distinct || len(p.order) == 0 || p.first() < 0 || p.first() > maxTop || !p.isTime(p.project[p.order[0].Column]) {
 		return nil
 	}
-	return &scan.Top{Descending: p.order[0].Desc}
+	return &scan.Top{Descending: p.order[0].Desc, Rows: int(p.first())}
 }
 
 // fromRecords tells that counts and times of whole fragments are all that the query asks for.

@@ -28,6 +28,9 @@ func (p *Plan) run(ctx context.Context, src scan.Source, account *memory.Account
 		if t.top = p.top(); t.top != nil && p.Request != nil {
 			p.Request.Top = t.top
 		}
+		if n := p.first(); p.Request != nil && !p.distinct && len(p.order) == 0 && n > 0 && n <= maxTop {
+			p.Request.Rows = int(n)
+		}
 		if err := p.scan(ctx, src, workers, t.add); err != nil && !errors.Is(err, errEnough) {
 			return err
 		}
