@@ -8,26 +8,35 @@ import (
 	"github.com/zeebo/xxh3"
 
 	"github.com/togodb/togo/query/exec/memory"
+	"github.com/togodb/togo/query/exec/rows"
 	"github.com/togodb/togo/query/vec"
 )
 
-// approxCount is approx_count_distinct, by HyperLogLog with 2^14 registers: a standard error of 0.8%. Small counts are exact.
+// approxCount is approx_count_distinct, by HyperLogLog with 2^14 registers: a standard error of 0.8%. Up to fewHashes it is exact.
 type approxCount struct {
-	sketches []*hyperloglog.Sketch
-	taken    []int32 // bytes accounted for each
-	dict     *vec.Vector
-	seen     []bool // entries of dict that are in group 0
-	meter    *memory.Meter
+	of    []counter
+	dense int         // sketches that have all their registers
+	dict  *vec.Vector // the dictionary seen last
+	seen  []bool      // entries of it that are in group 0
+	meter *memory.Meter
 }
 
-// sketchBytes is what a sketch takes at most.
-const sketchBytes = 20 << 10
+// counter is one group's: a few hashes, and then a sketch.
+type counter struct {
+	few    []uint64
+	sketch *hyperloglog.Sketch
+	taken  int32 // bytes accounted
+}
+
+const (
+	fewHashes   = 32
+	sketchBytes = 17 << 10
+	// maxDense is how many sketches have all their registers from the start, which makes them fast; further ones start sparse.
+	maxDense = 4096
+)
 
 func (s *approxCount) grow(total int) (err error) {
-	if s.taken, err = grow(s.taken, total, 0, 4, s.meter); err != nil {
-		return err
-	}
-	s.sketches, err = grow(s.sketches, total, nil, 8, s.meter)
+	s.of, err = grow(s.of, total, counter{}, 40, s.meter)
 	return err
 }
 
@@ -52,7 +61,7 @@ func (s *approxCount) Add(groups []uint32, n int, args []*vec.Vector, total int)
 			}
 			s.seen[at] = true
 		}
-		if err := s.insert(group(groups, i), hash(in, at)); err != nil {
+		if err := s.insert(&s.of[group(groups, i)], hash(in, at)); err != nil {
 			return err
 		}
 		if v.Const && groups == nil {
@@ -62,20 +71,53 @@ func (s *approxCount) Add(groups []uint32, n int, args []*vec.Vector, total int)
 	return nil
 }
 
-func (s *approxCount) insert(g uint32, h uint64) error {
-	if s.sketches[g] == nil {
-		s.sketches[g] = hyperloglog.New14()
-		s.taken[g] = 1 << 10
-		if err := s.meter.Take(1 << 10); err != nil {
+func (s *approxCount) insert(c *counter, h uint64) error {
+	if c.sketch == nil {
+		for _, have := range c.few {
+			if have == h {
+				return nil
+			}
+		}
+		if len(c.few) < fewHashes {
+			if len(c.few) == cap(c.few) {
+				if err := s.take(c, 8*max(4, len(c.few))); err != nil {
+					return err
+				}
+			}
+			c.few = append(c.few, h)
+			return nil
+		}
+		if err := s.start(c); err != nil {
 			return err
 		}
 	}
-	s.sketches[g].InsertHash(h)
-	if s.taken[g] < sketchBytes {
-		s.taken[g] += 8
-		return s.meter.Take(8)
+	c.sketch.InsertHash(h)
+	if c.taken < sketchBytes {
+		return s.take(c, 8)
 	}
 	return nil
+}
+
+func (s *approxCount) take(c *counter, n int) error {
+	c.taken += int32(n)
+	return s.meter.Take(int64(n))
+}
+
+// start turns the hashes into a sketch.
+func (s *approxCount) start(c *counter) error {
+	size := 1 << 10
+	if s.dense < maxDense {
+		s.dense++
+		size = sketchBytes
+		c.sketch = hyperloglog.NewNoSparse()
+	} else {
+		c.sketch = hyperloglog.New14()
+	}
+	for _, h := range c.few {
+		c.sketch.InsertHash(h)
+	}
+	c.few = nil
+	return s.take(c, size)
 }
 
 // hash is the same in every run and process, so that answers are.
@@ -112,17 +154,21 @@ func (s *approxCount) Merge(other State, to []uint32, total int) error {
 	if err := s.grow(total); err != nil {
 		return err
 	}
-	o := other.(*approxCount)
-	for g, sketch := range o.sketches {
-		at := to[g]
-		switch {
-		case sketch == nil:
-		case s.sketches[at] == nil:
-			s.sketches[at], s.taken[at] = sketch, o.taken[g]
-		default:
-			if err := s.sketches[at].Merge(sketch); err != nil {
-				panic("agg: sketches of one kind do not merge: " + err.Error())
+	for g, c := range other.(*approxCount).of {
+		at := &s.of[to[g]]
+		if c.sketch != nil && at.sketch == nil {
+			*at, c = c, *at
+		}
+		for _, h := range c.few {
+			if err := s.insert(at, h); err != nil {
+				return err
 			}
+		}
+		if c.sketch == nil {
+			continue
+		}
+		if err := at.sketch.Merge(c.sketch); err != nil {
+			panic("agg: sketches of one kind do not merge: " + err.Error())
 		}
 	}
 	return nil
@@ -134,8 +180,10 @@ func (s *approxCount) Result(from, to, total int) (*vec.Vector, error) {
 	}
 	out := vec.New(vec.Int, to-from)
 	for i := range out.Ints {
-		if sketch := s.sketches[from+i]; sketch != nil {
-			out.Ints[i] = int64(sketch.Estimate())
+		c := &s.of[from+i]
+		out.Ints[i] = int64(len(c.few))
+		if c.sketch != nil {
+			out.Ints[i] = int64(c.sketch.Estimate())
 		}
 	}
 	return out, nil
@@ -254,7 +302,7 @@ func (s *approxQuantile) Result(from, to, total int) (_ *vec.Vector, err error) 
 			x = d.sketch.Quantile(s.q)
 		case len(d.few) > 0:
 			low, high, part := newFraction(s.q).between(len(d.few))
-			pick(d.few, low)
+			rows.Pick(d.few, low)
 			x = d.few[low]
 			if high > low {
 				x = blend(x, least(d.few[high:]), part)

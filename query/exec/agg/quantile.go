@@ -8,6 +8,7 @@ import (
 	"strconv"
 
 	"github.com/togodb/togo/query/exec/memory"
+	"github.com/togodb/togo/query/exec/rows"
 	"github.com/togodb/togo/query/vec"
 )
 
@@ -184,12 +185,12 @@ func (s *quantile[T]) Result(from, to, total int) (*vec.Vector, error) {
 		out.Nulls[i] = false
 		if s.disc {
 			at := s.f.index(len(values))
-			pick(values, at)
+			rows.Pick(values, at)
 			s.set(out, i, values[at])
 			continue
 		}
 		low, high, part := s.f.between(len(values))
-		pick(values, low)
+		rows.Pick(values, low)
 		next := values[low]
 		if high > low {
 			next = slices.Min(values[high:])
@@ -251,40 +252,4 @@ func keyDouble(k int64) float64 {
 		k ^= math.MaxInt64
 	}
 	return math.Float64frombits(uint64(k))
-}
-
-// pick moves values so that the one at k is what it would be after sorting, no greater one is before it and no
-// smaller one behind it.
-func pick[T cmp.Ordered](values []T, k int) {
-	low, high := 0, len(values)-1
-	for rounds := 0; high-low > 32; rounds++ {
-		if rounds > 64 { // bad luck or bad will: a sort is never quadratic
-			break
-		}
-		a, b, c := values[low], values[low+(high-low)/2], values[high]
-		pivot := max(min(a, b), min(max(a, b), c))
-		i, j := low, high
-		for i <= j {
-			for values[i] < pivot {
-				i++
-			}
-			for values[j] > pivot {
-				j--
-			}
-			if i <= j {
-				values[i], values[j] = values[j], values[i]
-				i++
-				j--
-			}
-		}
-		switch {
-		case k <= j:
-			high = j
-		case k >= i:
-			low = i
-		default:
-			return
-		}
-	}
-	slices.Sort(values[low : high+1])
 }

@@ -15,19 +15,19 @@ func Distinct(of func(*memory.Meter) State, t vec.Type, grouped bool) func(*memo
 	return func(m *memory.Meter) State {
 		d := &distinct{of: of, values: keys.NewInterner(t, m), meter: m}
 		if grouped {
-			d.pairs = keys.NewPairs(m)
+			d.members = keys.NewMembers(m)
 		}
 		return d
 	}
 }
 
 type distinct struct {
-	of     func(*memory.Meter) State
-	values *keys.Interner
-	pairs  *keys.Pairs // of group and value; nil: there is one group
-	ids    []uint32
-	meter  *memory.Meter
-	done   State
+	of      func(*memory.Meter) State
+	values  *keys.Interner
+	members *keys.Members // the values of each group; nil: there is one group, which has all
+	ids     []uint32
+	meter   *memory.Meter
+	done    State
 }
 
 func (d *distinct) Add(groups []uint32, n int, args []*vec.Vector, total int) error {
@@ -38,10 +38,10 @@ func (d *distinct) Add(groups []uint32, n int, args []*vec.Vector, total int) er
 	if err := d.values.IDs(args[0], ids); err != nil {
 		return err
 	}
-	if d.pairs == nil {
+	if d.members == nil {
 		return nil
 	}
-	return d.pairs.IDs(groups, ids, ids)
+	return d.members.Add(groups, ids)
 }
 
 func (d *distinct) Merge(other State, to []uint32, total int) error {
@@ -56,23 +56,16 @@ func (d *distinct) Merge(other State, to []uint32, total int) error {
 
 // each gives the distinct values with their groups.
 func (d *distinct) each(f func(groups []uint32, v *vec.Vector) error) error {
-	n := d.values.Len()
-	if d.pairs != nil {
-		n = d.pairs.Len()
+	if d.members != nil {
+		return d.members.Each(func(groups, ids []uint32) error { return f(groups, d.values.Gather(ids)) })
 	}
+	n := d.values.Len()
 	for from := 0; from < n; from += step {
 		ids := make([]uint32, min(step, n-from))
-		var groups []uint32
-		if d.pairs != nil {
-			groups = make([]uint32, len(ids))
-		}
 		for i := range ids {
 			ids[i] = uint32(from + i)
-			if d.pairs != nil {
-				groups[i], ids[i] = d.pairs.At(uint32(from + i))
-			}
 		}
-		if err := f(groups, d.values.Gather(ids)); err != nil {
+		if err := f(nil, d.values.Gather(ids)); err != nil {
 			return err
 		}
 	}

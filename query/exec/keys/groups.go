@@ -8,9 +8,13 @@ import (
 // Pairs numbers pairs of numbers.
 type Pairs struct {
 	table table
-	keys  []int64 // by number
+	small []uint32 // the number + 1 of pairs of small numbers, 0: none yet; nil until one is asked for
+	keys  []int64  // by number
 	meter *memory.Meter
 }
+
+// smallPairs: pairs of two numbers below it are found without hashing.
+const smallPairs = 256
 
 // NewPairs makes one.
 func NewPairs(m *memory.Meter) *Pairs { return &Pairs{table: newTable(m), meter: m} }
@@ -23,10 +27,24 @@ func (p *Pairs) At(id uint32) (a, b uint32) { return uint32(p.keys[id] >> 32), u
 
 // IDs sets out[i] to the number of (a[i], b[i]); out may be a or b.
 func (p *Pairs) IDs(a, b, out []uint32) error {
+	if p.small == nil && len(out) > smallPairs {
+		if err := p.meter.Take(smallPairs * smallPairs * 4); err != nil {
+			return err
+		}
+		p.small = make([]uint32, smallPairs*smallPairs)
+	}
 	last, lastID := int64(-1), uint32(0)
 	for i := range out {
+		small := -1
+		if p.small != nil && a[i]|b[i] < smallPairs {
+			small = int(a[i]*smallPairs + b[i])
+			if id := p.small[small]; id != 0 {
+				out[i] = id - 1
+				continue
+			}
+		}
 		key := int64(a[i])<<32 | int64(b[i])
-		if key == last && i > 0 {
+		if key == last {
 			out[i] = lastID
 			continue
 		}
@@ -37,6 +55,9 @@ func (p *Pairs) IDs(a, b, out []uint32) error {
 		}
 		if err != nil {
 			return err
+		}
+		if small >= 0 {
+			p.small[small] = id + 1
 		}
 		out[i], last, lastID = id, key, id
 	}

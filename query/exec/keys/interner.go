@@ -14,17 +14,23 @@ import (
 type Interner struct {
 	typ   vec.Type
 	ints  table
-	texts *texts // of text types and intervals
-	null  int64  // the number of NULL, -1: none yet
+	small []uint32 // the number + 1 of small integers, 0: none yet
+	texts *texts   // of text types and intervals
+	spans []string // the keys of intervals, by number
+	null  int64    // the number of NULL, -1: none yet
 	n     uint32
 	// The values by number; at NULL's is any.
 	values vec.Vector
+	arena  *memory.Arena
 	meter  *memory.Meter
 
 	// The dictionary seen last, and the number + 1 of each of its entries; 0: not looked up.
 	dict  *vec.Vector
 	codes []uint32
 }
+
+// smallInts is how many integers, from 0, are found without hashing.
+const smallInts = 4096
 
 var seed = maphash.MakeSeed()
 
@@ -33,8 +39,12 @@ func NewInterner(t vec.Type, m *memory.Meter) *Interner {
 	in := &Interner{typ: t, null: -1, meter: m, values: vec.Vector{Type: t}}
 	if t.HasTexts() || t == vec.Interval {
 		in.texts = newTexts(m)
+		in.arena = memory.NewArena(m)
 	} else {
 		in.ints = newTable(m)
+	}
+	if t.HasInts() {
+		in.small = make([]uint32, smallInts)
 	}
 	return in
 }
@@ -77,80 +87,83 @@ func (in *Interner) nullID() (uint32, error) {
 		return uint32(in.null), nil
 	}
 	in.null = int64(in.n)
-	return uint32(in.null), in.append(&vec.Vector{}, -1)
-}
-
-// append adds the value at i of v under the next number.
-func (in *Interner) append(v *vec.Vector, i int) error {
 	in.n++
 	switch {
 	case in.typ.HasInts():
-		x := int64(0)
-		if i >= 0 {
-			x = v.Ints[i]
-		}
-		in.values.Ints = append(in.values.Ints, x)
+		in.values.Ints = append(in.values.Ints, 0)
 	case in.typ == vec.Double:
-		x := 0.0
-		if i >= 0 {
-			x = v.Doubles[i]
-		}
-		in.values.Doubles = append(in.values.Doubles, x)
+		in.values.Doubles = append(in.values.Doubles, 0)
 	case in.typ.HasTexts():
-		x := ""
-		if i >= 0 {
-			x = in.texts.values[len(in.texts.values)-1]
-		}
-		in.values.Texts = append(in.values.Texts, x)
+		in.values.Texts = append(in.values.Texts, "")
 	case in.typ == vec.Interval:
-		x := vec.Span{}
-		if i >= 0 {
-			x = v.Intervals[i]
-		}
-		in.values.Intervals = append(in.values.Intervals, x)
+		in.values.Intervals = append(in.values.Intervals, vec.Span{})
+		in.spans = append(in.spans, "")
 	}
-	return in.meter.Take(valueBytes)
+	return uint32(in.null), in.meter.Take(valueBytes)
 }
 
 // one is the number of the value at i of a flat or constant vector, which is not NULL.
 func (in *Interner) one(v *vec.Vector, i int) (uint32, error) {
 	switch {
 	case in.typ.HasInts():
-		return in.int(v, i, v.Ints[i])
+		return in.int(v.Ints[i])
 	case in.typ == vec.Double:
-		return in.int(v, i, doubleKey(v.Doubles[i]))
+		return in.double(v.Doubles[i])
 	case in.typ.HasTexts():
-		return in.text(v, i, v.Texts[i])
+		return in.text(v.Texts[i])
 	case in.typ == vec.Interval:
-		var key [24]byte
-		return in.text(v, i, string(spanKey(key[:0], v.Intervals[i])))
+		return in.span(v.Intervals[i])
 	}
 	return in.nullID()
 }
 
-func (in *Interner) int(v *vec.Vector, i int, key int64) (uint32, error) {
-	id, fresh, err := in.ints.find(key, in.n)
-	if fresh {
-		err = in.append(v, i)
+func (in *Interner) int(x int64) (uint32, error) {
+	id, fresh, err := in.ints.find(x, in.n)
+	if !fresh {
+		return id, err
 	}
-	return id, err
+	in.n++
+	in.values.Ints = append(in.values.Ints, x)
+	if uint64(x) < smallInts {
+		in.small[x] = id + 1
+	}
+	return id, in.meter.Take(valueBytes)
 }
 
-func (in *Interner) text(v *vec.Vector, i int, text string) (uint32, error) {
-	at, fresh, err := in.texts.find(maphash.String(seed, text), text)
+func (in *Interner) double(x float64) (uint32, error) {
+	id, fresh, err := in.ints.find(doubleKey(x), in.n)
+	if !fresh {
+		return id, err
+	}
+	in.n++
+	in.values.Doubles = append(in.values.Doubles, x)
+	return id, in.meter.Take(valueBytes)
+}
+
+func (in *Interner) text(x string) (uint32, error) {
+	id, fresh, err := in.texts.find(maphash.String(seed, x), x, in.values.Texts, in.n)
+	if !fresh {
+		return id, err
+	}
+	kept, err := in.arena.Keep(x)
 	if err != nil {
 		return 0, err
 	}
-	if fresh {
-		if err := in.append(v, i); err != nil {
-			return 0, err
-		}
+	in.n++
+	in.values.Texts = append(in.values.Texts, kept)
+	return id, in.meter.Take(valueBytes)
+}
+
+func (in *Interner) span(x vec.Span) (uint32, error) {
+	key := string(spanKey(make([]byte, 0, 16), x))
+	id, fresh, err := in.texts.find(maphash.String(seed, key), key, in.spans, in.n)
+	if !fresh {
+		return id, err
 	}
-	// The table of texts has no NULL: what came after it has a number that is one higher here.
-	if in.null >= 0 && int64(at) >= in.null {
-		at++
-	}
-	return at, nil
+	in.n++
+	in.values.Intervals = append(in.values.Intervals, x)
+	in.spans = append(in.spans, key)
+	return id, in.meter.Take(3 * valueBytes)
 }
 
 func (in *Interner) coded(v *vec.Vector, out []uint32) error {
@@ -189,20 +202,43 @@ func (in *Interner) coded(v *vec.Vector, out []uint32) error {
 	return nil
 }
 
-func (in *Interner) flat(v *vec.Vector, out []uint32) error {
+func (in *Interner) flat(v *vec.Vector, out []uint32) (err error) {
+	if in.small != nil {
+		return in.flatInts(v, out)
+	}
 	for i := range out {
-		var err error
-		switch {
-		case v.Nulls != nil && v.Nulls[i]:
+		if v.Nulls != nil && v.Nulls[i] {
 			out[i], err = in.nullID()
-		case i > 0 && v.Ints != nil && v.Ints[i] == v.Ints[i-1] && (v.Nulls == nil || !v.Nulls[i-1]):
-			out[i] = out[i-1] // rows are sorted by what is often asked for
-		default:
+		} else {
 			out[i], err = in.one(v, i)
 		}
 		if err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+func (in *Interner) flatInts(v *vec.Vector, out []uint32) (err error) {
+	last, lastID := int64(0), uint32(0) // of the number + 1; rows are sorted by what is often asked for
+	for i, x := range v.Ints[:len(out)] {
+		switch {
+		case v.Nulls != nil && v.Nulls[i]:
+			if out[i], err = in.nullID(); err != nil {
+				return err
+			}
+			continue
+		case uint64(x) < smallInts && in.small[x] != 0:
+			out[i] = in.small[x] - 1
+			continue
+		case x == last && lastID != 0:
+			out[i] = lastID - 1
+			continue
+		}
+		if out[i], err = in.int(x); err != nil {
+			return err
+		}
+		last, lastID = x, out[i]+1
 	}
 	return nil
 }

@@ -58,11 +58,16 @@ func (t *table) find(key int64, next uint32) (id uint32, fresh bool, err error) 
 
 func (t *table) grow() error {
 	old := t.slots
-	if err := t.meter.Take(int64(len(old)) * slotBytes); err != nil {
+	// Few large steps: each one moves all.
+	factor := 4
+	if len(old) >= 1<<20 {
+		factor = 2
+	}
+	if err := t.meter.Take(int64(len(old)*(factor-1)) * slotBytes); err != nil {
 		return err
 	}
-	t.slots = make([]slot, 2*len(old))
-	t.shift--
+	t.slots = make([]slot, factor*len(old))
+	t.shift -= uint(factor / 2)
 	mask := uint64(len(t.slots) - 1)
 	for _, s := range old {
 		if s.id == 0 {
@@ -77,13 +82,12 @@ func (t *table) grow() error {
 	return nil
 }
 
-// texts is a hash table of texts to numbers from 0, given in order.
+// texts is a hash table of texts to numbers, whose values it does not keep itself.
 type texts struct {
-	slots  []textSlot
-	shift  uint
-	values []string
-	arena  *memory.Arena
-	meter  *memory.Meter
+	slots []textSlot
+	shift uint
+	n     int
+	meter *memory.Meter
 }
 
 type textSlot struct {
@@ -92,32 +96,26 @@ type textSlot struct {
 }
 
 func newTexts(m *memory.Meter) *texts {
-	return &texts{slots: make([]textSlot, 64), shift: 64 - 6, arena: memory.NewArena(m), meter: m}
+	return &texts{slots: make([]textSlot, 64), shift: 64 - 6, meter: m}
 }
 
-func (t *texts) find(hash uint64, text string) (id uint32, fresh bool, err error) {
+// find is the number of text, whose values are by number; if it is none of them it gets next.
+func (t *texts) find(hash uint64, text string, values []string, next uint32) (id uint32, fresh bool, err error) {
 	mask := uint64(len(t.slots) - 1)
 	for at := hash >> t.shift; ; at = (at + 1) & mask {
 		s := &t.slots[at]
 		if s.id == 0 {
-			if len(t.values)*2 >= len(t.slots) {
+			if t.n*2 >= len(t.slots) {
 				if err := t.grow(); err != nil {
 					return 0, false, err
 				}
-				return t.find(hash, text)
+				return t.find(hash, text, values, next)
 			}
-			kept, err := t.arena.Keep(text)
-			if err == nil {
-				err = t.meter.Take(valueBytes)
-			}
-			if err != nil {
-				return 0, false, err
-			}
-			t.values = append(t.values, kept)
-			s.hash, s.id = hash, uint32(len(t.values))
-			return s.id - 1, true, nil
+			s.hash, s.id = hash, next+1
+			t.n++
+			return next, true, nil
 		}
-		if s.hash == hash && t.values[s.id-1] == text {
+		if s.hash == hash && values[s.id-1] == text {
 			return s.id - 1, false, nil
 		}
 	}
@@ -125,11 +123,16 @@ func (t *texts) find(hash uint64, text string) (id uint32, fresh bool, err error
 
 func (t *texts) grow() error {
 	old := t.slots
-	if err := t.meter.Take(int64(len(old)) * slotBytes); err != nil {
+	// Few large steps: each one moves all.
+	factor := 4
+	if len(old) >= 1<<20 {
+		factor = 2
+	}
+	if err := t.meter.Take(int64(len(old)*(factor-1)) * slotBytes); err != nil {
 		return err
 	}
-	t.slots = make([]textSlot, 2*len(old))
-	t.shift--
+	t.slots = make([]textSlot, factor*len(old))
+	t.shift -= uint(factor / 2)
 	mask := uint64(len(t.slots) - 1)
 	for _, s := range old {
 		if s.id == 0 {

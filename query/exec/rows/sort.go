@@ -1,10 +1,6 @@
 package rows
 
 import (
-	"encoding/binary"
-	"math"
-	"slices"
-
 	"github.com/togodb/togo/query/exec/memory"
 	"github.com/togodb/togo/query/vec"
 )
@@ -82,23 +78,61 @@ func (s *Sorter) Last() (v vec.Value, ok bool) {
 // Candidates are the rows that can still be among the first, by the vector of the first key alone; all tells
 // that none was left out, and sel is nil.
 func (s *Sorter) Candidates(key *vec.Vector, n int) (sel []int32, all bool) {
-	if s.last == nil {
+	if s.limit < 0 {
 		return nil, true
 	}
+	sel = make([]int32, 0, n)
+	if s.last == nil {
+		for i := range n {
+			sel = append(sel, int32(i))
+		}
+	} else {
+		sel = s.ahead(key, n, sel)
+	}
+	if len(sel) > 2*s.limit+64 {
+		sel = s.first(key, sel)
+	}
+	if len(sel) == n {
+		return nil, true
+	}
+	return sel, false
+}
+
+// ahead appends the rows that are not behind the last one that is kept.
+func (s *Sorter) ahead(key *vec.Vector, n int, sel []int32) []int32 {
 	k := s.keys[0]
 	last := s.last[k.Column]
 	behind := 1 // rows that tie with the last one are not better than it, if no other key decides
 	if len(s.keys) == 1 {
 		behind = 0
 	}
-	at, in := 0, key.Values()
+	in, lastNull := key.Values(), last.IsNull(0)
 	for i := range n {
-		at = key.Index(i)
-		if compareNullable(in, at, key.IsNull(i), last, 0, last.IsNull(0), k) < behind {
+		if compareNullable(in, key.Index(i), key.IsNull(i), last, 0, lastNull, k) < behind {
 			sel = append(sel, int32(i))
 		}
 	}
-	return sel, len(sel) == n
+	return sel
+}
+
+// first leaves of the rows at sel the first limit ones, and those that may tie with them.
+func (s *Sorter) first(key *vec.Vector, sel []int32) []int32 {
+	some := key.Gather(sel).Flat()
+	entries := make([]entry, len(sel))
+	lead(some, s.keys[0], entries)
+	ranked := make([]uint64, len(entries))
+	for i, e := range entries {
+		ranked[i] = e.ranked()
+	}
+	Pick(ranked, s.limit-1)
+	bound := ranked[s.limit-1]
+	out := sel[:0]
+	for i, e := range entries {
+		if e.ranked() <= bound {
+			out = append(out, sel[i])
+		}
+	}
+	return out
 }
 
 func compareNullable(a *vec.Vector, i int, aNull bool, b *vec.Vector, j int, bNull bool, k Key) int {
@@ -150,13 +184,6 @@ func (s *Sorter) Rows(skip, size int, emit func(cols []*vec.Vector, n int) error
 	return nil
 }
 
-// entry is a row with the leading bits of its first key.
-type entry struct {
-	key  uint64
-	row  int32
-	rank int8 // where NULL stands
-}
-
 // order is the rows' order.
 func (s *Sorter) order() ([]int32, error) {
 	n := s.store.n
@@ -178,18 +205,10 @@ func (s *Sorter) order() ([]int32, error) {
 	if columns[rest[0].Column].Texts == nil && columns[rest[0].Column].Intervals == nil {
 		rest = rest[1:] // the bits decide
 	}
-	slices.SortFunc(entries, func(a, b entry) int {
-		switch {
-		case a.rank != b.rank:
-			return int(a.rank) - int(b.rank)
-		case a.key < b.key:
-			return -1
-		case a.key > b.key:
-			return 1
-		}
+	sortEntries(entries, func(a, b int32) int {
 		for _, k := range rest {
 			v := columns[k.Column]
-			if c := compareNullable(v, int(a.row), v.IsNull(int(a.row)), v, int(b.row), v.IsNull(int(b.row)), k); c != 0 {
+			if c := compareNullable(v, int(a), v.IsNull(int(a)), v, int(b), v.IsNull(int(b)), k); c != 0 {
 				return c
 			}
 		}
@@ -199,53 +218,4 @@ func (s *Sorter) order() ([]int32, error) {
 		out[i] = e.row
 	}
 	return out, nil
-}
-
-// lead fills the entries: their keys order as the values do, or leave equal what is not.
-func lead(v *vec.Vector, k Key, entries []entry) {
-	flip := uint64(0)
-	if k.Desc {
-		flip = math.MaxUint64
-	}
-	rank := int8(1)
-	if k.NullsFirst {
-		rank = -1
-	}
-	for i := range entries {
-		e := &entries[i]
-		e.row = int32(i)
-		if v.IsNull(i) {
-			e.rank = rank
-			continue
-		}
-		switch {
-		case v.Ints != nil:
-			e.key = uint64(v.Ints[i]) ^ 1<<63
-		case v.Doubles != nil:
-			e.key = doubleBits(v.Doubles[i])
-		case v.Texts != nil:
-			e.key = prefix(v.Texts[i])
-		}
-		e.key ^= flip
-	}
-}
-
-// doubleBits order as doubles do: NaN is above all others, -0 is 0.
-func doubleBits(f float64) uint64 {
-	switch b := math.Float64bits(f); {
-	case f != f:
-		return math.MaxUint64
-	case f == 0:
-		return 1 << 63
-	case b>>63 == 1:
-		return ^b
-	default:
-		return b | 1<<63
-	}
-}
-
-func prefix(s string) uint64 {
-	var b [8]byte
-	copy(b[:], s)
-	return binary.BigEndian.Uint64(b[:])
 }
