@@ -3,6 +3,7 @@ package exec
 import (
 	"context"
 	"fmt"
+	"math"
 	"sort"
 	"strings"
 	"testing"
@@ -264,6 +265,38 @@ func TestRefusals(t *testing.T) {
 		_, err := answer(c.sql, src, schema, Limits{Rows: 3}, 2)
 		if err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s:\n got %v\nwant %s", c.sql, err, c.want)
+		}
+	}
+}
+
+func TestTimesOfAPlan(t *testing.T) {
+	_, schema := numbers()
+	at := func(s string) int64 {
+		tm, err := time.Parse(time.RFC3339Nano, s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return tm.UnixNano()
+	}
+	for _, c := range []struct {
+		where    string
+		from, to int64
+	}{
+		{"i = 1", math.MinInt64, math.MaxInt64},
+		{"timestamp >= '2026-01-01'", at("2026-01-01T00:00:00Z"), math.MaxInt64},
+		{"timestamp > '2026-01-01'", at("2026-01-01T00:00:00.000000001Z"), math.MaxInt64},
+		{"timestamp >= '2026-01-01' AND timestamp < '2026-01-02' AND i = 1", at("2026-01-01T00:00:00Z"), at("2026-01-02T00:00:00Z")},
+		{"timestamp BETWEEN '2026-01-01' AND '2026-01-02'", at("2026-01-01T00:00:00Z"), at("2026-01-02T00:00:00.000000001Z")},
+		{"timestamp < '2026-01-01' AND timestamp > '2026-01-02'", 0, 0},
+		{"timestamp >= '2026-01-01' OR i = 1", math.MinInt64, math.MaxInt64},
+	} {
+		p, err := bound("SELECT i FROM events WHERE "+c.where, schema)
+		if err != nil {
+			t.Fatal(err)
+		}
+		from, to := p.Times()
+		if int64(from) != c.from || int64(to) != c.to {
+			t.Errorf("%s: times from %v to %v", c.where, from, to)
 		}
 	}
 }

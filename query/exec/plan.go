@@ -59,4 +59,16 @@ func types(list []expr.Expr) []vec.Type {
 }
 
 // Times are bounds, [from, to), of the event time of all rows that the answer is made of: those that the conditions give, or all.
-func (p *Plan) Times() (from, to event.Timestamp) { return math.MinInt64, math.MaxInt64 }
+func (p *Plan) Times() (from, to event.Timestamp) {
+	if p.Request == nil || p.time < 0 || len(p.Request.Filter) == 0 {
+		return math.MinInt64, math.MaxInt64
+	}
+	low, high := expr.Limits(expr.And(p.Request.Filter...), p.time)
+	switch {
+	case low > high:
+		return 0, 0
+	case high == math.MaxInt64:
+		return event.Timestamp(low), math.MaxInt64
+	}
+	return event.Timestamp(low), event.Timestamp(high) + 1
+}
