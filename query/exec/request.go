@@ -36,6 +36,9 @@ func (b *binder) request(where []expr.Expr) {
 		r.Output = append(r.Output, slot)
 	}
 	sort.Ints(r.Output)
+	if first := p.first(); p.group == nil && !p.distinct && len(p.order) == 0 && first >= 0 && first <= maxTop {
+		r.Rows = int(first)
+	}
 }
 
 // reads calls f with the expressions over the scan's rows, but for the filter.
