@@ -41,6 +41,7 @@ type Deps struct {
 	Snapshots Snapshots
 	Columns   Columns
 	Source    scan.Source
+	Files     Files
 	Logger    *slog.Logger     // slog.Default
 	Now       func() time.Time // time.Now
 }
@@ -146,6 +147,7 @@ func (e *Engine) answer(ctx context.Context, r Request, err error) error {
 type plan struct {
 	*exec.Plan
 	snap *snapshot.Snapshot // nil without FROM
+	left int                // fragments that would be opened; of EXPLAIN
 }
 
 func (e *Engine) plan(ctx context.Context, r Request, sel *sql.Select, env *expr.Env) (*plan, error) {
@@ -169,7 +171,7 @@ func (e *Engine) plan(ctx context.Context, r Request, sel *sql.Select, env *expr
 	request.Tenant, request.Kind, request.Floor, request.Options = r.Tenant, kind, snap.Floor, r.Options
 	request.MaxBytes = e.cfg.MaxScanBytes
 	request.Fragments = snap.Fragments(p.Times())
-	return &plan{p, snap}, nil
+	return &plan{Plan: p, snap: snap}, nil
 }
 
 // see fixes what a query sees. The column list is read after the positions: it has every column of what they show.
@@ -212,6 +214,8 @@ func (e *Engine) run(ctx context.Context, s *sql.Statement, p *plan, out *counte
 		if err := p.Run(ctx, e.Source, limits, e.cfg.Workers, func(*vec.Batch) error { return nil }); err != nil {
 			return err
 		}
+	} else if p.snap != nil {
+		p.left = len(e.Files.Prune(p.Request))
 	}
 	return out.explain(p, s.Analyze, e.Now().Sub(begin))
 }

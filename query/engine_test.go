@@ -172,3 +172,60 @@ func TestMistakesAreNamed(t *testing.T) {
 		t.Errorf("cancelled: %v", err)
 	}
 }
+
+func TestSchemaTellsWhatFilesHave(t *testing.T) {
+	b := newBed(t, 2)
+	b.commit("acme", 0, 20)
+	got, err := b.Schema(t.Context(), "acme", "", nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var lines []string
+	for _, c := range got.Columns {
+		if c.Name != "ingested_at" {
+			lines = append(lines, fmt.Sprintf("%s %s %v", c.Name, c.Type, c.Examples[:2]))
+		}
+	}
+	want := `timestamp TIMESTAMPTZ [2025-12-31 12:00:00+00 2025-12-31 12:00:19+00]
+id VARCHAR [id-0000 id-0019]
+service VARCHAR [s0 s2]
+status BIGINT [200 500]
+user.id BIGINT [0 6]
+message VARCHAR [line 0 line 9]`
+	if strings.Join(lines, "\n") != want {
+		t.Errorf("%s\nwant\n%s", strings.Join(lines, "\n"), want)
+	}
+	before := noon - 1
+	if got, err := b.Schema(t.Context(), "acme", "events", nil, &before); err != nil || len(got.Columns) != 0 {
+		t.Errorf("before all events: %+v %v", got, err)
+	}
+	if got, err := b.Schema(t.Context(), "globex", "events", nil, nil); err != nil || len(got.Columns) != 0 {
+		t.Errorf("another tenant: %+v %v", got, err)
+	}
+}
+
+func TestExplainTellsWhatIsPruned(t *testing.T) {
+	b := newBed(t, 1)
+	b.commit("acme", 0, 20)
+	b.commit("acme", 3600, 20)
+	b.commit("acme", 7200, 20)
+	for text, want := range map[string][]string{
+		"EXPLAIN SELECT id FROM events WHERE timestamp < '2025-12-31 12:30:00' AND status = 500":         {"fragments: 3, 2 pruned by time", "to be opened: 1"},
+		"EXPLAIN SELECT id FROM events WHERE service = 's7'":                                             {"3 by range", "to be opened: 0"},
+		"EXPLAIN ANALYZE SELECT id FROM events WHERE timestamp < '2025-12-31 12:30:00' AND status = 500": {"2 pruned by time", "1 read", "rows: 20 scanned, 10 passed", "time: "},
+		"EXPLAIN ANALYZE SELECT count(*) FROM events":                                                    {"3 answered by their record, 0 read"},
+		"EXPLAIN ANALYZE SELECT 1": {"time: "},
+	} {
+		s, _, err := b.ask(query.Request{SQL: text})
+		if err != nil {
+			t.Errorf("%s: %v", text, err)
+			continue
+		}
+		plan := strings.Join(s.rows, "\n")
+		for _, w := range want {
+			if !strings.Contains(plan, w) {
+				t.Errorf("%s: no %q in\n%s", text, w, plan)
+			}
+		}
+	}
+}

@@ -26,13 +26,12 @@ func (c *counter) explain(p *plan, ran bool, took time.Duration) error {
 // pruned says what was left out, and by what: without running, what the commit records tell.
 func pruned(p *plan, ran bool) []string {
 	s := p.Request.Stats
-	lines := []string{fmt.Sprintf("fragments: %d considered, %d left by the time range", p.snap.Considered, len(p.Request.Fragments))}
+	lines := []string{fmt.Sprintf("fragments: %d, %d pruned by time, %d by range", s.Fragments.Load(), s.PrunedByTime.Load(), s.PrunedByRange.Load())}
 	if !ran {
-		return lines
+		return append(lines, fmt.Sprintf("to be opened: %d", p.left))
 	}
 	return append(lines,
-		fmt.Sprintf("fragments: %d pruned by time, %d by range, %d by footer and filter, %d answered by their record, %d read",
-			s.PrunedByTime.Load(), s.PrunedByRange.Load(), s.PrunedByFilter.Load(), s.AnsweredByMeta.Load(), s.Read.Load()),
+		fmt.Sprintf("fragments: %d pruned by footer and filter, %d answered by their record, %d read", s.PrunedByFilter.Load(), s.AnsweredByMeta.Load(), s.Read.Load()),
 		fmt.Sprintf("row groups: %d, %d pruned; pages: %d decoded, %d passed over", s.RowGroups.Load(), s.RowGroupsPruned.Load(), s.Pages.Load(), s.PagesPruned.Load()),
 		fmt.Sprintf("rows: %d scanned, %d passed the filter", s.Rows.Load(), s.RowsOut.Load()),
 		fmt.Sprintf("bytes: %d from the store by %d requests, %d from the cache", s.StoreBytes.Load(), s.StoreRequests.Load(), s.CacheBytes.Load()),

@@ -55,8 +55,9 @@ func Open(cfg Config, p Parts) (*Node, error) {
 	if p.Columns == nil {
 		p.Columns = fragment.NewRegistry(p.Store, fragment.RegistryConfig{})
 	}
+	scanner := scan.NewScanner(cache, scan.Config{FooterBytes: cfg.FooterBytes})
 	engine, err := NewEngine(cfg, Deps{
-		Snapshots: follower, Columns: p.Columns, Source: scan.NewScanner(cache, scan.Config{FooterBytes: cfg.FooterBytes}), Logger: p.Logger, Now: p.Now,
+		Snapshots: follower, Columns: p.Columns, Source: scanner, Files: scanner, Logger: p.Logger, Now: p.Now,
 	})
 	if err != nil {
 		cache.Close()
