@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"runtime/pprof"
 	"syscall"
 	"time"
 
@@ -30,7 +31,7 @@ type result struct {
 	CPU      time.Duration `json:"cpu"` // of the whole process
 	FirstRow time.Duration `json:"first_row"`
 	Rows     []string      `json:"rows"`
-	// Bytes and Requests are what Togo read from the store; Needed is what DuckDB's metadata say that the columns take.
+	// Bytes and Requests are what Togo read from the store; Needed is what the needed columns take in the files, with the footers.
 	Bytes    int64  `json:"bytes"`
 	Requests int64  `json:"requests"`
 	Needed   int64  `json:"needed"`
@@ -41,8 +42,8 @@ type result struct {
 // runner answers orders.
 type runner func(ctx context.Context, o order) result
 
-// serve is the child's main.
-func serve(ctx context.Context, w *world, engine string) error {
+// serve is the child's main. With profile, Togo writes there what takes its CPU time.
+func serve(ctx context.Context, w *world, engine, profile string) error {
 	var run runner
 	switch engine {
 	case "duckdb":
@@ -62,6 +63,17 @@ func serve(ctx context.Context, w *world, engine string) error {
 			return err
 		}
 		defer t.close()
+		if profile != "" {
+			f, err := os.Create(profile)
+			if err != nil {
+				return err
+			}
+			defer f.Close()
+			if err := pprof.StartCPUProfile(f); err != nil {
+				return err
+			}
+			defer pprof.StopCPUProfile()
+		}
 		run = t.answer
 	default:
 		return fmt.Errorf("there is no engine %q", engine)
@@ -140,14 +152,14 @@ type child struct {
 }
 
 // start runs this program as an engine, on one processor where taskset is there.
-func start(w *world, engine string, processor int) (*child, error) {
+func start(w *world, engine string, o options) (*child, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, err
 	}
-	args := []string{self, "-child", engine, "-dir", filepath.Dir(w.Root), "-events", fmt.Sprint(w.Events)}
-	if path, err := exec.LookPath("taskset"); err == nil && processor >= 0 {
-		args = append([]string{path, "-c", fmt.Sprint(processor)}, args...)
+	args := []string{self, "-child", engine, "-dir", filepath.Dir(w.Root), "-events", fmt.Sprint(w.Events), "-profile", o.profile}
+	if path, err := exec.LookPath("taskset"); err == nil && o.processor >= 0 {
+		args = append([]string{path, "-c", fmt.Sprint(o.processor)}, args...)
 	}
 	c := &child{cmd: exec.Command(args[0], args[1:]...)}
 	c.cmd.Stderr, c.cmd.Env = os.Stderr, append(os.Environ(), "GOMAXPROCS=1")

@@ -15,6 +15,8 @@ type duck struct {
 	w     *world
 	db    *sql.DB
 	files string // as SQL has it
+
+	footers int64 // bytes of the files'
 }
 
 func openDuck(ctx context.Context, w *world) (*duck, error) {
@@ -23,6 +25,9 @@ func openDuck(ctx context.Context, w *world) (*duck, error) {
 		return nil, err
 	}
 	d := &duck{w: w, files: "['" + strings.Join(paths, "', '") + "']"}
+	if d.footers, err = w.footers(); err != nil {
+		return nil, err
+	}
 	if d.db, err = sql.Open("duckdb", ""); err != nil {
 		return nil, err
 	}
@@ -68,10 +73,10 @@ func (d *duck) run(ctx context.Context, q *question, out *answer) error {
 	return rows.Err()
 }
 
-// needed is how many bytes of the files the columns of a query take.
+// needed is how many bytes of the files the columns of a query take, and the footers that say where they lie.
 func (d *duck) needed(ctx context.Context, q *question) (int64, error) {
 	names := "'" + strings.Join(strings.Fields(q.Columns), "', '") + "'"
 	var n int64
 	err := d.db.QueryRowContext(ctx, "SELECT coalesce(sum(total_compressed_size), 0)::BIGINT FROM parquet_metadata("+d.files+") WHERE path_in_schema IN ("+names+")").Scan(&n)
-	return n, err
+	return n + d.footers, err
 }

@@ -3,7 +3,7 @@
 //
 // Each engine is a process of its own on one thread, both on one processor; their runs take turns, and the run that took the least CPU
 // time counts. Both keep what they may: DuckDB the files' metadata, Togo footers and its cache on disk. Answers are compared. Cold runs of
-// Togo say how many bytes it asks the store for, beside what the needed columns take in the files.
+// Togo say how many bytes it asks the store for, beside what the needed columns and the footers take.
 //
 // It is a module of its own, because DuckDB needs cgo and the program must not.
 package main
@@ -27,9 +27,10 @@ func main() {
 	runs := flag.Int("runs", 5, "of each query by each engine, after one that warms up")
 	only := flag.String("only", "", "queries whose name contains this")
 	processor := flag.Int("processor", 0, "both engines run on this one; -1: on any")
+	profile := flag.String("profile", "", "a file for Togo's CPU profile")
 	engine := flag.String("child", "", "used by the program itself")
 	flag.Parse()
-	if err := run(context.Background(), *dir, *events, *engine, options{*runs, *processor, *only}); err != nil {
+	if err := run(context.Background(), *dir, *events, *engine, options{*runs, *processor, *only, *profile}); err != nil {
 		fmt.Fprintln(os.Stderr, "queries:", err)
 		os.Exit(1)
 	}
@@ -37,7 +38,7 @@ func main() {
 
 type options struct {
 	runs, processor int
-	only            string
+	only, profile   string
 }
 
 func run(ctx context.Context, dir string, events int, engine string, o options) error {
@@ -46,7 +47,7 @@ func run(ctx context.Context, dir string, events int, engine string, o options) 
 		return err
 	}
 	if engine != "" {
-		return serve(ctx, w, engine)
+		return serve(ctx, w, engine, o.profile)
 	}
 	lines, err := compare(w, o)
 	if err != nil {
@@ -77,7 +78,7 @@ type line struct {
 func compare(w *world, o options) (lines []line, err error) {
 	var engines [2]*child
 	for i, name := range []string{"togo", "duckdb"} {
-		if engines[i], err = start(w, name, o.processor); err != nil {
+		if engines[i], err = start(w, name, o); err != nil {
 			return nil, err
 		}
 		defer func() {

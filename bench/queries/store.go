@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -113,4 +114,27 @@ func (w *world) files() ([]string, error) {
 		err = fmt.Errorf("no files of %s under %s", w.Tenant, w.Root)
 	}
 	return out, err
+}
+
+// footers is how many bytes of the files say where their columns lie.
+func (w *world) footers() (int64, error) {
+	paths, err := w.files()
+	var sum int64
+	for _, path := range paths {
+		f, err := os.Open(path)
+		if err != nil {
+			return 0, err
+		}
+		info, err := f.Stat()
+		if err == nil {
+			var end [8]byte // the footer's length and the magic
+			_, err = f.ReadAt(end[:], info.Size()-int64(len(end)))
+			sum += int64(len(end)) + int64(binary.LittleEndian.Uint32(end[:4]))
+		}
+		f.Close()
+		if err != nil {
+			return 0, err
+		}
+	}
+	return sum, err
 }

@@ -10,13 +10,13 @@ import (
 const (
 	mostTimes   = 1.2 // of DuckDB's time, for any query
 	leastFaster = 5   // times faster, where metadata, order, dictionaries or filters answer
-	mostBytes   = 1.3 // of what the needed columns take
+	mostBytes   = 1.3 // of what the needed columns and the footers take
 )
 
 // table prints what was measured, for a reader and for the README.
 func table(out io.Writer, w *world, lines []line) {
 	fmt.Fprintf(out, "%d rows of one tenant out of %d events of %d tenants; CPU time of one query on one thread, the least of several runs\n\n", w.Rows, w.Events, tenantCount)
-	fmt.Fprintln(out, "| query | Togo | DuckDB | times faster | goal | first row | cold: read | of the columns |")
+	fmt.Fprintln(out, "| query | Togo | DuckDB | times faster | goal | first row | cold: read | of what is needed |")
 	fmt.Fprintln(out, "|---|---:|---:|---:|---|---:|---:|---:|")
 	reached, memory, duckMemory := 0, int64(0), int64(0)
 	for _, l := range lines {
@@ -49,7 +49,7 @@ func (l *line) goal() (text string, reached bool) {
 	return text, reached
 }
 
-// share is what a cold run reads beside what its columns take.
+// share is what a cold run reads beside what its columns and the footers take.
 func (l *line) share() string {
 	if l.duck.Needed == 0 {
 		return "-"

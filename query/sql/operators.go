@@ -23,7 +23,8 @@ const (
 
 var precedence = map[string]int{
 	"OR": pOr, "AND": pAnd,
-	"=": pCompare, "==": pCompare, "<>": pCompare, "!=": pCompare, "<": pCompare, "<=": pCompare, ">": pCompare, ">=": pCompare,
+	"=": pCompare, "<>": pCompare, "!=": pCompare, "<": pCompare, "<=": pCompare, ">": pCompare, ">=": pCompare,
+	"==": pOther, // as in DuckDB, where it is one of the other operators
 	"~~": pOther, "!~~": pOther, "~~*": pOther, "!~~*": pOther, "~": pOther, "!~": pOther, "^@": pOther,
 	"||": pOther, "->": pOther, "->>": pOther, "&": pOther, "|": pOther, "<<": pOther, ">>": pOther,
 	"+": pAdd, "-": pAdd, "*": pMultiply, "/": pMultiply, "//": pMultiply, "%": pMultiply, "^": pPower, "**": pPower,
@@ -50,7 +51,7 @@ func (b *builder) expr(g *gExpr) Expr {
 func (c *climber) climb(term *gTerm, prefix, min int) Expr {
 	var x Expr
 	if prefix < len(term.Prefixes) {
-		x = c.prefix(term, prefix)
+		x = c.prefix(term, prefix, min)
 	} else {
 		x = c.operand(term.Operand)
 	}
@@ -61,7 +62,7 @@ func (c *climber) climb(term *gTerm, prefix, min int) Expr {
 		if p <= min {
 			break
 		}
-		if p == bound {
+		if p == bound && !t.Null {
 			c.wrong(place(t.Pos), "operators of this kind cannot follow each other: put parentheses around one, or join two conditions by AND")
 		}
 		c.tails = c.tails[1:]
@@ -79,11 +80,14 @@ func (c *climber) climb(term *gTerm, prefix, min int) Expr {
 	return x
 }
 
-func (c *climber) prefix(term *gTerm, i int) Expr {
+func (c *climber) prefix(term *gTerm, i, min int) Expr {
 	at := place(term.Prefixes[i].Pos)
 	c.count(at)
 	c.enter(at)
 	defer c.leave()
+	if min > pNot && strings.EqualFold(term.Prefixes[i].Op, "NOT") {
+		c.wrong(at, "NOT stands within another operator: put parentheses around it and what it negates")
+	}
 	op, p := strings.ToUpper(term.Prefixes[i].Op), pSign
 	switch op {
 	case "NOT":

@@ -183,6 +183,7 @@ func (p *printer) prefixes(x *Unary) {
 	for {
 		p.WriteString(x.Op)
 		inner, more := x.X.(*Unary)
+		more = more && (x.Op == "NOT" || inner.Op != "NOT")
 		if more || x.Op == "NOT" {
 			p.WriteByte(' ')
 		}
