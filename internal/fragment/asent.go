@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"iter"
+	"slices"
 	"strconv"
 	"unicode/utf8"
 
@@ -45,7 +46,7 @@ func (r *Reader) Events() iter.Seq2[*Event, error] {
 func (e *Event) Raw() []byte { return e.scan.bytes(colRaw) }
 
 // AppendJSON appends the event as it was sent, as one JSON object without white
-// space between its tokens. Of an event that was text it is {"message":text}.
+// space between its tokens. The order of its members is that of the tenant's columns, whatever file the event lies in. Of an event that was text it is {"message":text}.
 func (e *Event) AppendJSON(dst []byte) ([]byte, error) {
 	if raw := e.Raw(); raw != nil && utf8.Valid(raw) {
 		return append(dst, raw...), nil
@@ -87,6 +88,10 @@ type shapeNode struct {
 	attrs    []int // that end here: columns of one path
 	children []*shapeNode
 	index    map[string]*shapeNode
+
+	nested bool         // a child has children
+	order  []*shapeNode // of one row
+	first  int          // in order
 }
 
 func shapeOf(attrs []attribute) *shapeNode {
@@ -107,13 +112,51 @@ func shapeOf(attrs []attribute) *shapeNode {
 		}
 		n.attrs = append(n.attrs, i)
 	}
+	root.markNested()
 	return root
+}
+
+func (n *shapeNode) markNested() {
+	for _, c := range n.children {
+		c.markNested()
+		n.nested = n.nested || len(c.children) > 0
+	}
+}
+
+// members are the children in the order of their first values in the row, so that an event's text does not depend on which
+// columns its file happens to have. Children without a value may be among them.
+func (n *shapeNode) members(values []parquet.Value) []*shapeNode {
+	if !n.nested {
+		return n.children // each has its one place
+	}
+	n.order = n.order[:0]
+	for _, c := range n.children {
+		if c.first = c.firstOf(values); c.first < len(values) {
+			n.order = append(n.order, c)
+		}
+	}
+	slices.SortFunc(n.order, func(a, b *shapeNode) int { return a.first - b.first })
+	return n.order
+}
+
+// firstOf is the place of the first value at or below the node; without one, the number of columns.
+func (n *shapeNode) firstOf(values []parquet.Value) int {
+	first := len(values)
+	for _, a := range n.attrs {
+		if !values[a].IsNull() {
+			first = min(first, a)
+		}
+	}
+	for _, c := range n.children {
+		first = min(first, c.firstOf(values))
+	}
+	return first
 }
 
 // append appends the members that have a value, and tells whether there were any.
 func (n *shapeNode) append(dst []byte, attrs []attribute, values []parquet.Value) ([]byte, bool) {
 	begin := len(dst)
-	for _, c := range n.children {
+	for _, c := range n.members(values) {
 		before := len(dst)
 		if before > begin {
 			dst = append(dst, ',')

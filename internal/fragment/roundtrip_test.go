@@ -316,3 +316,26 @@ func TestHalvesOfPairsInJSONText(t *testing.T) {
 		}
 	}
 }
+
+// The text of an event is the same, whatever events lie in its file.
+func TestTextOfAnEventDoesNotDependOnItsFile(outer *testing.T) {
+	rapid.Check(outer, func(t *rapid.T) {
+		columns := newRegistry()
+		rows := jsonRows(rapid.SliceOfN(objectText(2), 2, 8).Draw(t, "payloads")...)
+		text := func(rows []Row) map[string]string {
+			f, err := Encode(t.Context(), Input{Tenant: "t", Kind: Events, Seq: 1, Rows: rows}, columns)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return readAll(outer, f.Body)
+		}
+		all := text(rows)
+		for i := range rows {
+			for id, alone := range text(rows[i : i+1]) {
+				if alone != all[id] {
+					t.Fatalf("%s alone, %s among others", alone, all[id])
+				}
+			}
+		}
+	})
+}
