@@ -159,11 +159,11 @@ func (b *binder) tooLarge() error {
 }
 
 func (b *binder) aggregated() bool {
-	if len(b.sel.GroupBy) > 0 || b.sel.GroupByAll || b.sel.Having != nil {
+	if len(b.sel.GroupBy) > 0 || b.sel.Having != nil {
 		return true
 	}
 	for _, it := range b.items {
-		if hasAggregate(it.expr) {
+		if hasAggregate(it.expr) || b.sel.GroupByAll && hasColumn(it.expr) {
 			return true
 		}
 	}

@@ -65,7 +65,7 @@ func (g *groupBinder) groupBy() error {
 	g.table.place = "GROUP BY"
 	if g.sel.GroupByAll {
 		for _, it := range g.items {
-			if !hasAggregate(it.expr) {
+			if !hasAggregate(it.expr) && hasColumn(it.expr) { // constants make no groups
 				if err := g.addKey(it.expr); err != nil {
 					return err
 				}

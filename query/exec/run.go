@@ -23,6 +23,9 @@ func (p *Plan) Run(ctx context.Context, src scan.Source, limits Limits, workers 
 }
 
 func (p *Plan) run(ctx context.Context, src scan.Source, account *memory.Account, limits Limits, workers int, out func(*vec.Batch) error) error {
+	if p.limit == 0 {
+		return ctx.Err()
+	}
 	if p.group == nil {
 		t := newTail(ctx, p, account, limits, workers, out)
 		if t.top = p.top(); t.top != nil && p.Request != nil {

@@ -86,12 +86,24 @@ func rewriteAll(list []sql.Expr, f func(sql.Expr) sql.Expr) []sql.Expr {
 
 // hasAggregate tells that an aggregate is called in e.
 func hasAggregate(e sql.Expr) bool {
+	return has(e, func(x sql.Expr) bool {
+		c, ok := x.(*sql.Call)
+		return ok && agg.Is(c.Name)
+	})
+}
+
+// hasColumn tells that a column is named in e.
+func hasColumn(e sql.Expr) bool {
+	return has(e, func(x sql.Expr) bool {
+		_, ok := x.(*sql.Ident)
+		return ok
+	})
+}
+
+func has(e sql.Expr, is func(sql.Expr) bool) bool {
 	found := false
 	rewrite(e, func(x sql.Expr) sql.Expr {
-		if c, ok := x.(*sql.Call); ok && agg.Is(c.Name) {
-			found = true
-		}
-		if found {
+		if found = found || is(x); found {
 			return x
 		}
 		return nil

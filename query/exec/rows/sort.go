@@ -78,8 +78,11 @@ func (s *Sorter) Last() (v vec.Value, ok bool) {
 // Candidates are the rows that can still be among the first, by the vector of the first key alone; all tells
 // that none was left out, and sel is nil.
 func (s *Sorter) Candidates(key *vec.Vector, n int) (sel []int32, all bool) {
-	if s.limit < 0 {
+	switch {
+	case s.limit < 0:
 		return nil, true
+	case s.limit == 0:
+		return nil, false
 	}
 	sel = make([]int32, 0, n)
 	if s.last == nil {
