@@ -52,7 +52,7 @@ faults: ## the faults that such systems had, each kind by its name: what was tri
 chaos: build ## kill, pause and cut off processes of every role over Apache Kafka and an S3 server (KILLS=200 SEED=1 ARGS='-for 5m')
 	@./scripts/chaos.sh -kills $(KILLS) -seed $(SEED) $(ARGS)
 
-bench: ## CPU time, allocations and memory for each step of an event's way
+bench: ## CPU time, allocations and memory for each step of an event's way; twelve queries beside DuckDB
 	./scripts/bench.sh
 
 lint: ## formatting and vet

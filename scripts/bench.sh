@@ -43,3 +43,9 @@ if command -v cc >/dev/null; then
 	echo
 fi
 go run ./bench/cmd/table <"$raw"
+if command -v cc >/dev/null; then
+	echo
+	echo "Twelve queries, beside DuckDB on the same files:"
+	echo
+	(cd bench/queries && CGO_ENABLED=1 go run .)
+fi

@@ -9,7 +9,7 @@ import (
 // Both engines must answer all queries alike, on a small store, warm and cold.
 func TestAnswersAreTheSame(t *testing.T) {
 	ctx, dir := context.Background(), t.TempDir()
-	w, err := open(ctx, dir, 100_000)
+	w, err := open(ctx, dir, 20_000)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -28,17 +28,20 @@ type trace struct {
 const (
 	day         = 24 * 3600 * 1e9 // nanoseconds: the time that all events spread over
 	largeShare  = 5               // one of so many events is the large tenant's
-	tenantCount = 200
+	tenantCount = 200             // of a store of some size
 )
 
 func newTraffic(total int) *traffic {
 	t := &traffic{r: rand.New(rand.NewPCG(1, 2)), total: total}
-	for i := range tenantCount {
+	for i := range tenants(total) {
 		t.tenants = append(t.tenants, event.TenantID(fmt.Sprintf("tenant-%03d", i)))
 	}
-	t.traces = make([]trace, tenantCount)
+	t.traces = make([]trace, len(t.tenants))
 	return t
 }
+
+// tenants of a store with so many events.
+func tenants(events int) int { return max(2, min(tenantCount, events/1000)) }
 
 // next is the next event; times rise evenly over the day.
 func (t *traffic) next() queryset.Row {
@@ -46,7 +49,7 @@ func (t *traffic) next() queryset.Row {
 	t.made++
 	tenant := 0
 	if t.r.IntN(largeShare) > 0 {
-		tenant = 1 + t.r.IntN(tenantCount-1)
+		tenant = 1 + t.r.IntN(len(t.tenants)-1)
 	}
 	id := fmt.Sprintf("%016x%016x", uint64(t.made)*0x9e3779b97f4a7c15, t.r.Uint64())
 	return queryset.Row{Tenant: t.tenants[tenant], Timestamp: event.Timestamp(at), ID: id, Payload: t.payload(tenant)}
