@@ -74,7 +74,10 @@ const planTries = 3
 // Query is Answerer's.
 func (e *Engine) Query(ctx context.Context, r Request, out Sink) (sum *Summary, err error) {
 	begin := e.Now()
-	sum = &Summary{Stats: &scan.Stats{}}
+	if r.Stats == nil {
+		r.Stats = &scan.Stats{}
+	}
+	sum = &Summary{Stats: r.Stats}
 	ctx, cancel := context.WithTimeout(ctx, e.cfg.MaxTime)
 	defer cancel()
 	defer func() {
@@ -116,7 +119,6 @@ func (e *Engine) Query(ctx context.Context, r Request, out Sink) (sum *Summary, 
 		if counted.begun || try == planTries {
 			return sum, fail.New(fail.Gone, "data was merged and collected while the query read it; ask again, or raise the compactor's query_grace above the time that queries take")
 		}
-		sum.Stats = &scan.Stats{}
 	}
 }
 

@@ -31,6 +31,8 @@ type Request struct {
 	Snapshot string
 	// Limit is the most rows that are given; the answer tells whether there were more. 0 is none.
 	Limit int64
+	// Stats, if it is set, counts what the query costs while it runs, too.
+	Stats *scan.Stats
 	// Options are for tests: they must not change an answer.
 	Options scan.Options
 }

@@ -61,7 +61,7 @@ func (c devCmd) Run(a *app) error {
 		}
 		fmt.Fprintln(a.out)
 		if _, port, err := net.SplitHostPort(addr); err == nil {
-			fmt.Fprintf(a.out, "  http   http://localhost:%s  /v1/ingest /status /metrics\n", port)
+			fmt.Fprintf(a.out, "  http   http://localhost:%s  /v1/ingest /v1/query /status /metrics\n", port)
 		}
 		fmt.Fprintln(a.out, "ready; Ctrl-C stops it")
 	})

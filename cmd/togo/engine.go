@@ -1,57 +1,17 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"log/slog"
 	"net/http"
 	"sync"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
-
-	"github.com/togodb/togo/cmd/togo/config"
-	"github.com/togodb/togo/internal/fragment"
 	"github.com/togodb/togo/internal/inspect"
 	"github.com/togodb/togo/internal/objstore"
-	"github.com/togodb/togo/internal/shardlog"
 	"github.com/togodb/togo/query"
 	"github.com/togodb/togo/query/api"
-	"github.com/togodb/togo/query/rangecache"
-	"github.com/togodb/togo/query/scan"
-	"github.com/togodb/togo/query/snapshot"
 )
-
-// engineDeps are what an engine reads from.
-type engineDeps struct {
-	store      objstore.Store
-	meta       objstore.Meta
-	placements snapshot.Placements
-	log        *slog.Logger
-	logMetrics *shardlog.Metrics
-	reg        prometheus.Registerer // nil: no metrics
-}
-
-// newEngine puts an engine together; stop ends its writes to the cache.
-func newEngine(c *config.Query, d engineDeps) (e *query.Engine, stop func(), err error) {
-	follower, err := snapshot.NewFollower(snapshot.Config{
-		Store: d.store, Meta: d.meta, Placements: d.placements, MaxBytes: c.StateBytes, Logger: d.log, LogMetrics: d.logMetrics, Registerer: d.reg,
-	})
-	if err != nil {
-		return nil, nil, err
-	}
-	cache, err := rangecache.Open(rangecache.Config{
-		Store: d.store, StoreID: d.meta.ID, Dir: c.CacheDir, MaxBytes: c.CacheBytes, KeepFor: c.CacheKeep, Logger: d.log, Registerer: d.reg,
-	})
-	if err != nil {
-		return nil, nil, err
-	}
-	e, err = query.NewEngine(c.Limits, query.Deps{
-		Snapshots: follower, Columns: fragment.NewRegistry(d.store, fragment.RegistryConfig{}),
-		Source: scan.NewScanner(cache, scan.Config{FooterBytes: c.FooterBytes}), Logger: d.log,
-	})
-	return e, cache.Close, err
-}
 
 // engine is one on the configured store, for a single command: it keeps nothing on the disk.
 func (a *app) engine() (query.Answerer, func(), error) {
@@ -67,23 +27,30 @@ func (a *app) engine() (query.Answerer, func(), error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	c.Query.CacheDir = ""
-	return newEngine(&c.Query, engineDeps{store: store, meta: meta, placements: keeper, log: a.toolLog(c)})
+	c.Query.Engine.CacheDir = ""
+	node, err := query.Open(c.Query.Engine, query.Parts{Store: store, Meta: meta, Placements: keeper, Logger: a.toolLog(c)})
+	if err != nil {
+		return nil, nil, err
+	}
+	return node, node.Close, nil
 }
 
 // startQuery lets people ask over HTTP.
 func (p *process) startQuery(mux *http.ServeMux) error {
-	c := &p.cfg.Query
-	if c.CacheDir == "" && p.cfg.Store.Dir == "" {
+	c := p.cfg.Query
+	if c.Engine.CacheDir == "" && p.cfg.Store.Dir == "" {
 		p.log.Warn("query.cache_dir is not set: every query reads from the store what it needs")
 	}
-	engine, stop, err := newEngine(c, engineDeps{p.store, p.meta, p.keeper, p.log, p.logMetrics, p.reg})
+	node, err := query.Open(c.Engine, query.Parts{
+		Store: p.store, Meta: p.meta, Placements: p.keeper, LogMetrics: p.logMetrics, Registerer: p.reg, Logger: p.log,
+	})
 	if err != nil {
 		return err
 	}
-	p.onStop(stop)
+	p.onStop(node.Close)
+	p.spawn(roleQuery, node.Run)
 	list := &tenantList{store: p.store, log: p.log}
-	h, err := api.New(c.HTTP, api.Deps{Engine: engine, Tenants: list.get, Tokens: p.cfg.HTTP.Tokens, Logger: p.log, Registerer: p.reg})
+	h, err := api.New(c.HTTP, api.Deps{Engine: node, Tenants: list.get, Tokens: p.cfg.HTTP.Tokens, Logger: p.log, Registerer: p.reg})
 	if err != nil {
 		return err
 	}
@@ -124,15 +91,18 @@ func tenantsOf(v *inspect.View) []api.Tenant {
 	var out []api.Tenant
 	for _, name := range v.Tenants() {
 		t := api.Tenant{Tenant: name}
+		first, last := inspect.Always.To, inspect.Always.From
 		for _, s := range v.Where(name) {
 			t.Files += s.Files
 			t.Rows += s.Rows
+			t.Letters += s.Letters
 			t.Bytes += s.Bytes
 			if s.Rows > 0 {
-				first, last := s.First.Time(), s.Last.Time()
-				t.First = earlier(t.First, first)
-				t.Last = later(t.Last, last)
+				first, last = min(first, s.First), max(last, s.Last)
 			}
+		}
+		if t.Rows > 0 {
+			t.First, t.Last = first.String(), last.String()
 		}
 		out = append(out, t)
 	}

@@ -30,6 +30,7 @@ type cli struct {
 	Verify      verifyCmd      `cmd:"" help:"Walk a store and check every promise on it."`
 	Events      eventsCmd      `cmd:"" help:"A tenant's events as NDJSON."`
 	DeadLetters deadLettersCmd `cmd:"" help:"A tenant's dead letters and conflicts as NDJSON."`
+	Query       queryCmd       `cmd:"" help:"Answer SQL over a tenant's events, from a server or straight from the store."`
 	Files       filesCmd       `cmd:"" help:"A tenant's live fragments, for engines that read Parquet."`
 	Where       whereCmd       `cmd:"" help:"Where a tenant's events lie: placements, shards, files, rows, bytes."`
 	Log         logCmd         `cmd:"" help:"A shard's log, for people."`

@@ -34,7 +34,7 @@ func TestRoles(t *testing.T) {
 			t.Errorf("%q: %v, %v", text, got, err)
 		}
 	}
-	if _, err := parseRoles([]string{"query"}); err == nil || !strings.Contains(err.Error(), "router, writer, compactor, intake, and all") {
+	if _, err := parseRoles([]string{"reader"}); err == nil || !strings.Contains(err.Error(), "router, writer, compactor, intake, query, and all") {
 		t.Errorf("an unknown role: %v", err)
 	}
 }

@@ -28,12 +28,16 @@ const (
 	roleWriter    = "writer"
 	roleCompactor = "compactor"
 	roleIntake    = "intake" // POST /v1/ingest
+	roleQuery     = "query"  // POST /v1/query
 )
 
-var allRoles = []string{roleRouter, roleWriter, roleCompactor, roleIntake}
+var allRoles = []string{roleRouter, roleWriter, roleCompactor, roleIntake, roleQuery}
+
+// storeRoles need no Kafka.
+var storeRoles = []string{roleCompactor, roleQuery}
 
 type runCmd struct {
-	Target []string `help:"Roles to run: router, writer, compactor, intake (HTTP), or all." default:"all" placeholder:"ROLE,..."`
+	Target []string `help:"Roles to run: router, writer, compactor, intake and query (HTTP), or all." default:"all" placeholder:"ROLE,..."`
 }
 
 func (c runCmd) Run(a *app) error {
@@ -82,6 +86,11 @@ func (a *app) run(cfg *config.Config, roles []string, started func(*process, str
 			return err
 		}
 	}
+	if slices.Contains(roles, roleQuery) {
+		if err := p.startQuery(mux); err != nil {
+			return err
+		}
+	}
 	addr := ""
 	if cfg.HTTP.Listen != "" {
 		s, err := serve(cfg.HTTP.Listen, mux, a.log)
@@ -117,6 +126,9 @@ func limitMemory(c *config.Config, roles []string) {
 	if slices.Contains(roles, roleCompactor) {
 		limit += c.Compactor.HeapBytes()
 	}
+	if slices.Contains(roles, roleQuery) {
+		limit += c.Query.HeapBytes()
+	}
 	if slices.Contains(roles, roleRouter) {
 		clusters := map[string]bool{}
 		for _, t := range c.Intake.Topics {
@@ -132,7 +144,7 @@ func (p *process) start(ctx context.Context, roles []string) error {
 	if err := p.openStore(ctx); err != nil {
 		return err
 	}
-	if !slices.Equal(roles, []string{roleCompactor}) { // which needs no Kafka
+	if slices.ContainsFunc(roles, func(r string) bool { return !slices.Contains(storeRoles, r) }) {
 		if err := p.openTopics(ctx); err != nil {
 			return err
 		}

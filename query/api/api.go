@@ -73,12 +73,13 @@ func (c Config) Validate() error {
 
 // Tenant is one of GET /v1/tenants.
 type Tenant struct {
-	Tenant event.TenantID `json:"tenant"`
-	Files  int            `json:"files"`
-	Rows   int64          `json:"rows"`
-	Bytes  int64          `json:"bytes"`
-	First  string         `json:"first,omitempty"` // event times
-	Last   string         `json:"last,omitempty"`
+	Tenant  event.TenantID `json:"tenant"`
+	Files   int            `json:"files"`
+	Rows    int64          `json:"rows"`    // events
+	Letters int64          `json:"letters"` // dead letters
+	Bytes   int64          `json:"bytes"`
+	First   string         `json:"first,omitempty"` // event times
+	Last    string         `json:"last,omitempty"`
 }
 
 // Deps are what a Handler works with.
@@ -115,4 +116,16 @@ func (h *Handler) Register(mux *http.ServeMux) {
 	mux.Handle("/v1/query", h.route("query", h.query, http.MethodGet, http.MethodPost))
 	mux.Handle("/v1/schema", h.route("schema", h.schema, http.MethodGet))
 	mux.Handle("/v1/tenants", h.route("tenants", h.tenants, http.MethodGet))
+}
+
+// Status is what /status shows.
+type Status struct {
+	Running int `json:"running"`
+	Waiting int `json:"waiting"`
+}
+
+// Status tells how many queries run and wait.
+func (h *Handler) Status() Status {
+	running, waiting := h.queue.Len()
+	return Status{running, waiting}
 }

@@ -2,6 +2,7 @@ package api
 
 import (
 	"net/http"
+	"strconv"
 	"time"
 
 	"github.com/togodb/togo/query"
@@ -48,6 +49,9 @@ func (r *reply) end(s *query.Summary, stats format.Statistics) error {
 	header := r.w.Header()
 	header.Set(format.SnapshotHeader, s.Snapshot)
 	header.Set(format.StatisticsHeader, string(stats.Line()))
+	if !r.sent {
+		header.Set("Content-Length", strconv.Itoa(len(r.buf)))
+	}
 	return r.flush()
 }
 

@@ -32,8 +32,8 @@ var statuses = map[fail.Code]int{
 	fail.Internal:     http.StatusInternalServerError,
 }
 
-// Status is the HTTP status of a code.
-func Status(code fail.Code) int {
+// statusOf is the HTTP status of a code.
+func statusOf(code fail.Code) int {
 	if s, ok := statuses[code]; ok {
 		return s
 	}
@@ -111,7 +111,7 @@ func (h *Handler) fail(out *reply, e *fail.Error) {
 		panic(http.ErrAbortHandler)
 	}
 	header := out.w.Header()
-	status := Status(e.Code)
+	status := statusOf(e.Code)
 	switch {
 	case e == errMethod:
 		status = http.StatusMethodNotAllowed

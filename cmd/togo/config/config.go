@@ -20,6 +20,8 @@ import (
 	"github.com/togodb/togo/internal/event"
 	"github.com/togodb/togo/internal/kafka"
 	"github.com/togodb/togo/internal/objstore/s3store"
+	"github.com/togodb/togo/query"
+	"github.com/togodb/togo/query/api"
 	"github.com/togodb/togo/router"
 	"github.com/togodb/togo/router/intake"
 	"github.com/togodb/togo/writer"
@@ -28,7 +30,7 @@ import (
 // Config is the whole tree.
 type Config struct {
 	Log        Log                            `yaml:"log" doc:"What is logged, to standard error."`
-	HTTP       HTTP                           `yaml:"http" doc:"The HTTP server: /metrics, /healthz, /ready, /status, /config, /v1/ingest."`
+	HTTP       HTTP                           `yaml:"http" doc:"The HTTP server: /metrics, /healthz, /ready, /status, /config, /v1/ingest, /v1/query."`
 	Store      Store                          `yaml:"store" doc:"The object store: a local directory, or an S3 bucket. Set one of dir and s3.bucket."`
 	Kafka      map[string]kafka.ClusterConfig `yaml:"kafka" doc:"Kafka clusters by name, each with brokers, client_id, rack, tls and sasl (docs/kafka.md)."`
 	Intake     Intake                         `yaml:"intake" doc:"Where events come from."`
@@ -37,6 +39,7 @@ type Config struct {
 	Router     router.Config                  `yaml:"router" doc:"The role that reads intake topics."`
 	Writer     writer.Config                  `yaml:"writer" doc:"The role that reads the shard topic and commits."`
 	Compactor  compactor.Config               `yaml:"compactor" doc:"The role that merges fragments, raises floors by the tenants' retention, and deletes what nothing names any more."`
+	Query      Query                          `yaml:"query" doc:"The role that answers SQL over HTTP (docs/query.md), and 'togo query'."`
 }
 
 // Log settings.
@@ -107,6 +110,7 @@ func Default() *Config {
 		Router:     router.DefaultConfig(),
 		Writer:     writer.DefaultConfig(),
 		Compactor:  compactor.DefaultConfig(),
+		Query:      Query{Engine: query.DefaultConfig(), HTTP: api.DefaultConfig()},
 	}
 }
 
@@ -187,6 +191,9 @@ func (c *Config) Validate() error {
 	}
 	if err := c.Compactor.Validate(); err != nil {
 		bad("compactor", "%v", err)
+	}
+	if err := c.Query.validate(c.Compactor.QueryGrace); err != nil {
+		bad("query", "%v", err)
 	}
 	return errors.Join(errs...)
 }

@@ -129,7 +129,7 @@ func escape(v string) string {
 }
 
 // notSettings are variables of the program and of its tests that are no settings.
-var notSettings = regexp.MustCompile(`^TOGO_(CONFIG|DIR|VERSITYGW|PYARROW|SEEDS|(TEST|BENCH|READBACK)_.*)$`)
+var notSettings = regexp.MustCompile(`^TOGO_(CONFIG|DIR|SERVER|TOKEN|VERSITYGW|PYARROW|SEEDS|(TEST|BENCH|READBACK)_.*)$`)
 
 // serviceVariable is what Kubernetes puts into the environment of every container for
 // a service whose name begins with "togo".

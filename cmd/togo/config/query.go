@@ -1,0 +1,29 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/togodb/togo/query"
+	"github.com/togodb/togo/query/api"
+)
+
+// Query settings.
+type Query struct {
+	Engine query.Config `yaml:",inline"`
+	HTTP   api.Config   `yaml:",inline"`
+}
+
+// HeapBytes is what the role needs when all queries that may run hold all that they may.
+func (q *Query) HeapBytes() int64 {
+	return int64(q.HTTP.Concurrent)*q.Engine.MaxMemory + q.Engine.FooterBytes + q.Engine.StateBytes
+}
+
+func (q *Query) validate(grace time.Duration) error {
+	errs := []error{q.Engine.Validate(), q.HTTP.Validate()}
+	if q.Engine.MaxTime >= grace {
+		errs = append(errs, fmt.Errorf("max_time: %s is not below compactor.query_grace, %s: files would be deleted that a query still reads", q.Engine.MaxTime, grace))
+	}
+	return errors.Join(errs...)
+}
