@@ -60,7 +60,7 @@ func progressLine(took time.Duration, s *scan.Stats) string {
 	if total == 0 {
 		return line
 	}
-	done := s.PrunedByTime.Load() + s.PrunedByRange.Load() + s.PrunedByFilter.Load() + s.AnsweredByMeta.Load() + s.Read.Load()
+	done := s.PrunedByTime.Load() + s.PrunedByRange.Load() + s.AnsweredByMeta.Load() + s.Read.Load()
 	return line + fmt.Sprintf("  %d of %d files  %d rows  %.1f MB", done, total, s.Rows.Load(), float64(s.StoreBytes.Load()+s.CacheBytes.Load())/1e6)
 }
 

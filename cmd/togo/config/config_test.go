@@ -327,6 +327,10 @@ func TestFault_config_change(t *testing.T) {
 		"no topics":               {[]string{`intake.topics=[]`}, "none"},
 		"HTTP topic":              {[]string{"intake.http_topic=x"}, "http_topic"},
 		"mapping":                 {[]string{`intake.topics=[{cluster: main, name: events, mapping: {format: xml, tenant: [{fixed: a}]}}]`}, "mapping"},
+		"queries' time":           {[]string{"query.max_time=1h"}, "max_time: 1h0m0s is not below compactor.query_grace"},
+		"queries' memory":         {[]string{"query.max_memory=0"}, "max_memory"},
+		"queries at a time":       {[]string{"query.max_concurrent=0"}, "max_concurrent"},
+		"tokens":                  {[]string{"http.tokens={x: {tenants: [a], roles: [root]}}"}, "no role"},
 		"brokers":                 {[]string{`kafka={main: {brokers: []}}`}, "brokers"},
 		"sasl without mechanism":  {[]string{`kafka={main: {brokers: ["a:1"], sasl: {username: u}}}`}, "mechanism"},
 		"listen":                  {[]string{"http.listen=nowhere"}, "http.listen"},
@@ -422,7 +426,7 @@ func TestTheDocsConfigurationsAreValid(t *testing.T) {
 }
 
 var (
-	settingInDocs = regexp.MustCompile("`((?:log|http|store|intake|shard_topic|placements|router|writer|compactor)\\.[a-z0-9_.]+)(?:=[^`]*)?`")
+	settingInDocs = regexp.MustCompile("`((?:log|http|store|intake|shard_topic|placements|router|writer|compactor|query)\\.[a-z0-9_.]+)(?:=[^`]*)?`")
 	metricInDocs  = regexp.MustCompile(`togo_[a-z_]+`)
 )
 
@@ -462,7 +466,7 @@ func TestTheDocsNameWhatThereIs(t *testing.T) {
 		for _, name := range metricInDocs.FindAllString(string(text), -1) {
 			names++
 			short := name // their metrics.go add both
-			for _, prefix := range []string{"togo_writer_", "togo_compactor_"} {
+			for _, prefix := range []string{"togo_writer_", "togo_compactor_", "togo_query_"} {
 				short = strings.TrimPrefix(short, prefix)
 			}
 			if short != name {

@@ -73,8 +73,9 @@ func StatisticsOf(s *query.Summary) Statistics {
 	out.CPUMS = ms(time.Duration(n.CPU.Load()))
 	out.Fragments = Fragments{
 		Considered: n.Fragments.Load(), PrunedByTime: n.PrunedByTime.Load(), PrunedByRange: n.PrunedByRange.Load(),
-		PrunedByFilter: n.PrunedByFilter.Load(), AnsweredByMetadata: n.AnsweredByMeta.Load(), Read: n.Read.Load(),
+		PrunedByFilter: n.PrunedByFilter.Load(), AnsweredByMetadata: n.AnsweredByMeta.Load(),
 	}
+	out.Fragments.Read = max(n.Read.Load()-out.Fragments.PrunedByFilter, 0) // those were opened, too
 	groups, pruned := n.RowGroups.Load(), n.RowGroupsPruned.Load()
 	out.RowGroups = Pruned{Read: max(groups-pruned, 0), Pruned: pruned}
 	out.Pages = Pruned{Read: n.Pages.Load(), Pruned: n.PagesPruned.Load()}
@@ -95,7 +96,7 @@ func (s Statistics) Summary(snapshot string) *query.Summary {
 	n.PrunedByRange.Store(s.Fragments.PrunedByRange)
 	n.PrunedByFilter.Store(s.Fragments.PrunedByFilter)
 	n.AnsweredByMeta.Store(s.Fragments.AnsweredByMetadata)
-	n.Read.Store(s.Fragments.Read)
+	n.Read.Store(s.Fragments.Read + s.Fragments.PrunedByFilter)
 	n.RowGroups.Store(s.RowGroups.Read + s.RowGroups.Pruned)
 	n.RowGroupsPruned.Store(s.RowGroups.Pruned)
 	n.Pages.Store(s.Pages.Read)

@@ -241,13 +241,15 @@ func TestAccepted(t *testing.T) {
 func TestStatistics(t *testing.T) {
 	n := &scan.Stats{}
 	n.Fragments.Store(9)
+	n.Read.Store(7)
+	n.PrunedByFilter.Store(3)
 	n.RowGroups.Store(5)
 	n.RowGroupsPruned.Store(2)
 	n.CPU.Store(int64(1500 * time.Microsecond))
 	s := StatisticsOf(&query.Summary{Rows: 3, Stats: n, Elapsed: 2 * time.Millisecond, Positions: []query.Position{{Shard: 1, Position: 77}}})
 	s.Queued(time.Second)
 	text := string(s.Line())
-	for _, want := range []string{`"rows":3`, `"elapsed_ms":2,"queued_ms":1000,"cpu_ms":1.5`, `"considered":9`, `"row_groups":{"read":3,"pruned":2}`, `"positions":[{"shard":1,"position":77}]`} {
+	for _, want := range []string{`"rows":3`, `"elapsed_ms":2,"queued_ms":1000,"cpu_ms":1.5`, `"considered":9`, `"pruned_by_filter":3,"answered_by_metadata":0,"read":4`, `"row_groups":{"read":3,"pruned":2}`, `"positions":[{"shard":1,"position":77}]`} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %s in %s", want, text)
 		}
