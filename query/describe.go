@@ -13,6 +13,7 @@ import (
 	"github.com/togodb/togo/query/scan"
 	"github.com/togodb/togo/query/snapshot"
 	"github.com/togodb/togo/query/vec"
+	"github.com/togodb/togo/query/value"
 )
 
 // Files tell what can be told of files without reading their rows; *scan.Scanner does.
@@ -101,7 +102,7 @@ func (d *description) add(name string, b expr.Bounds) {
 		return
 	}
 	for _, v := range []vec.Value{b.Min, b.Max} {
-		text := expr.Format(v)
+		text := value.Format(v)
 		if len(text) > describeText {
 			text = strings.ToValidUTF8(text[:describeText], "")
 		}

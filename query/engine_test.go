@@ -10,9 +10,9 @@ import (
 	"github.com/togodb/togo/internal/objstore"
 	"github.com/togodb/togo/query"
 	"github.com/togodb/togo/query/exec"
-	"github.com/togodb/togo/query/expr"
 	"github.com/togodb/togo/query/fail"
 	"github.com/togodb/togo/query/queryset"
+	"github.com/togodb/togo/query/value"
 	"github.com/togodb/togo/query/vec"
 )
 
@@ -36,7 +36,7 @@ func (s *sheet) Batch(b *vec.Batch) error {
 			if v.IsNull(i) {
 				fields = append(fields, "NULL")
 			} else {
-				fields = append(fields, expr.Format(v.At(i)))
+				fields = append(fields, value.Format(v.At(i)))
 			}
 		}
 		s.rows = append(s.rows, strings.Join(fields, "\t"))

@@ -14,6 +14,7 @@ import (
 	"github.com/togodb/togo/query/expr"
 	"github.com/togodb/togo/query/scan"
 	"github.com/togodb/togo/query/sql"
+	"github.com/togodb/togo/query/value"
 	"github.com/togodb/togo/query/vec"
 )
 
@@ -100,7 +101,7 @@ func show(v vec.Value) string {
 	if v.Type == vec.Null {
 		return "NULL"
 	}
-	return expr.Format(v)
+	return value.Format(v)
 }
 
 // forms are ways in which a scan may give the same rows.

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/togodb/togo/query/fail"
+	"github.com/togodb/togo/query/kernel"
 	"github.com/togodb/togo/query/sql"
 	"github.com/togodb/togo/query/vec"
 )
@@ -254,7 +255,7 @@ func (b *binder) binary(e *sql.Binary) (Expr, error) {
 		}
 		return combine(e.Op == "OR", l, r), nil
 	case "=", "<>", "!=", "<", "<=", ">", ">=":
-		return b.compare(comparisons[e.Op], e.L, e.R, e)
+		return b.compare(kernel.Comparisons[e.Op], e.L, e.R, e)
 	}
 	args, err := b.operands([]sql.Expr{e.L, e.R})
 	if err != nil {

@@ -176,8 +176,8 @@ func placed(err error, at fail.Placed) error {
 	return err
 }
 
-// guarded makes a kernel of a function: rows with NULLs, which may hold any value, are kept away from it.
-func guarded(eval Eval, at fail.Placed) kernel {
+// guarded makes a runFunc of a function: rows with NULLs, which may hold any value, are kept away from it.
+func guarded(eval Eval, at fail.Placed) runFunc {
 	return func(s *Scratch, args []*vec.Vector, n int, nulls []bool) (*vec.Vector, error) {
 		if nulls == nil {
 			v, err := eval(s, args, n)

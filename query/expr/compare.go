@@ -1,53 +1,23 @@
 package expr
 
 import (
-	"cmp"
-
-	"github.com/togodb/togo/query/calendar"
 	"github.com/togodb/togo/query/fail"
+	"github.com/togodb/togo/query/kernel"
 	"github.com/togodb/togo/query/sql"
+	"github.com/togodb/togo/query/value"
 	"github.com/togodb/togo/query/vec"
 )
 
-// comparison is one of the six.
-type comparison uint8
+type comparison = kernel.Comparison
 
 const (
-	noComparison comparison = iota
-	eq
-	ne
-	lt
-	le
-	gt
-	ge
+	eq = kernel.Eq
+	ne = kernel.Ne
+	lt = kernel.Lt
+	le = kernel.Le
+	gt = kernel.Gt
+	ge = kernel.Ge
 )
-
-var comparisons = map[string]comparison{"=": eq, "<>": ne, "!=": ne, "<": lt, "<=": le, ">": gt, ">=": ge}
-
-var comparisonNames = [...]string{"", "=", "<>", "<", "<=", ">", ">="}
-
-// mirrored is the comparison with its sides changed; inverse is its negation.
-var (
-	mirrored = [...]comparison{0, eq, ne, gt, ge, lt, le}
-	inverse  = [...]comparison{0, ne, eq, ge, gt, le, lt}
-)
-
-// holds tells whether the comparison is true of a three-way result.
-func (c comparison) holds(order int) bool {
-	switch c {
-	case eq:
-		return order == 0
-	case ne:
-		return order != 0
-	case lt:
-		return order < 0
-	case le:
-		return order <= 0
-	case gt:
-		return order > 0
-	}
-	return order >= 0
-}
 
 // compare binds a comparison, also of rows.
 func (b *binder) compare(c comparison, l, r sql.Expr, at fail.Placed) (Expr, error) {
@@ -64,7 +34,7 @@ func (b *binder) compare(c comparison, l, r sql.Expr, at fail.Placed) (Expr, err
 }
 
 func compareOperands(c comparison, l, r operand, at fail.Placed) (Expr, error) {
-	args, t, err := unified([]operand{l, r}, comparisonNames[c], at)
+	args, t, err := unified([]operand{l, r}, c.String(), at)
 	if err != nil {
 		return nil, err
 	}
@@ -75,23 +45,23 @@ func compareOperands(c comparison, l, r operand, at fail.Placed) (Expr, error) {
 func comparing(c comparison, t vec.Type, l, r Expr) Expr {
 	if _, constant := l.(*Const); constant {
 		if _, both := r.(*Const); !both {
-			l, r, c = r, l, mirrored[c]
+			l, r, c = r, l, c.Mirrored()
 		}
 	}
 	if t == vec.Null {
 		return &Const{T: vec.Bool}
 	}
-	name := comparisonNames[c]
+	name := c.String()
 	return fold(&op{name: name, t: vec.Bool, args: []Expr{l, r}, compare: c, show: infix(name),
 		run: func(_ *Scratch, args []*vec.Vector, n int, _ []bool) (*vec.Vector, error) {
-			return compareVectors(c, t, args[0], args[1], n), nil
+			return kernel.Compare(c, t, args[0], args[1], n), nil
 		}})
 }
 
 // compareRows compares rows from the left, as DuckDB does its structs: NULLs are equal to each other and above all else.
 func (b *binder) compareRows(c comparison, l, r *sql.Row, at fail.Placed) (Expr, error) {
 	if len(l.Items) != len(r.Items) {
-		return nil, fail.At(at, fail.Type, "%s compares rows of %d and %d values; they must have as many", comparisonNames[c], len(l.Items), len(r.Items))
+		return nil, fail.At(at, fail.Type, "%s compares rows of %d and %d values; they must have as many", c.String(), len(l.Items), len(r.Items))
 	}
 	pairs := make([]pair, len(l.Items))
 	leaves := true
@@ -100,7 +70,7 @@ func (b *binder) compareRows(c comparison, l, r *sql.Row, at fail.Placed) (Expr,
 		if err != nil {
 			return nil, err
 		}
-		both, t, err := unified(args, comparisonNames[c], at)
+		both, t, err := unified(args, c.String(), at)
 		if err != nil {
 			return nil, err
 		}
@@ -130,9 +100,9 @@ func wholeRows(c comparison, pairs []pair) Expr {
 	for i, p := range pairs {
 		args[i], args[k+i] = p.l, p.r
 	}
-	return fold(&op{name: "ROW " + comparisonNames[c], t: vec.Bool, args: args, seesNulls: true,
+	return fold(&op{name: "ROW " + c.String(), t: vec.Bool, args: args, seesNulls: true,
 		show: func(args []Expr) string {
-			return "((" + joined(args[:k], ", ") + ") " + comparisonNames[c] + " (" + joined(args[k:], ", ") + "))"
+			return "((" + joined(args[:k], ", ") + ") " + c.String() + " (" + joined(args[k:], ", ") + "))"
 		},
 		run: func(_ *Scratch, args []*vec.Vector, n int, _ []bool) (*vec.Vector, error) {
 			out := vec.New(vec.Bool, n)
@@ -141,7 +111,7 @@ func wholeRows(c comparison, pairs []pair) Expr {
 				for j := 0; j < k && order == 0; j++ {
 					order = compareNullable(args[j].At(i), args[k+j].At(i))
 				}
-				out.Ints[i] = bit(c.holds(order))
+				out.Ints[i] = bit(c.Holds(order))
 			}
 			return out, nil
 		}})
@@ -157,7 +127,7 @@ func compareNullable(a, b vec.Value) int {
 	case b.Type == vec.Null:
 		return -1
 	}
-	return Compare(a, b)
+	return value.Compare(a, b)
 }
 
 // rowStep compares one pair and, where it decides nothing, the rest (nil: there is none).
@@ -211,7 +181,7 @@ func distinctFrom(not bool, t vec.Type, l, r Expr) Expr {
 			if args[0].IsAllNull() || args[1].IsAllNull() {
 				out = vec.New(vec.Bool, n)
 			} else {
-				out = compareVectors(ne, t, args[0], args[1], n)
+				out = kernel.Compare(ne, t, args[0], args[1], n)
 			}
 			for i := range n {
 				if ln, rn := args[0].IsNull(i), args[1].IsNull(i); ln || rn {
@@ -253,158 +223,4 @@ func bit(b bool) int64 {
 		return 1
 	}
 	return 0
-}
-
-// compareVectors compares n rows of flat or constant vectors; of NULLs the result is any.
-func compareVectors(c comparison, t vec.Type, l, r *vec.Vector, n int) *vec.Vector {
-	out := vec.New(vec.Bool, n)
-	switch {
-	case t.HasInts():
-		compareOrdered(c, out.Ints, l.Ints, l.Const, r.Ints, r.Const)
-	case t.HasTexts():
-		compareOrdered(c, out.Ints, l.Texts, l.Const, r.Texts, r.Const)
-	case t == vec.Double:
-		compareDoubles(c, out.Ints, l.Doubles, l.Const, r.Doubles, r.Const)
-	case t == vec.Interval:
-		for i := range out.Ints {
-			out.Ints[i] = bit(c.holds(calendar.Compare(l.Intervals[at(l, i)], r.Intervals[at(r, i)])))
-		}
-	}
-	return out
-}
-
-// at is the index of row i in a flat or constant vector.
-func at(v *vec.Vector, i int) int {
-	if v.Const {
-		return 0
-	}
-	return i
-}
-
-func compareOrdered[T int64 | string](c comparison, out []int64, l []T, lConst bool, r []T, rConst bool) {
-	switch {
-	case rConst && !lConst:
-		compareWith(c, out, l[:len(out)], r[0])
-	case lConst && !rConst:
-		compareWith(mirrored[c], out, r[:len(out)], l[0])
-	case lConst:
-		fillBits(out, c.holds(cmp.Compare(l[0], r[0])))
-	default:
-		comparePairs(c, out, l[:len(out)], r[:len(out)])
-	}
-}
-
-func fillBits(out []int64, b bool) {
-	for i := range out {
-		out[i] = bit(b)
-	}
-}
-
-func compareWith[T int64 | string](c comparison, out []int64, l []T, r T) {
-	switch c {
-	case eq:
-		for i, x := range l {
-			out[i] = bit(x == r)
-		}
-	case ne:
-		for i, x := range l {
-			out[i] = bit(x != r)
-		}
-	case lt:
-		for i, x := range l {
-			out[i] = bit(x < r)
-		}
-	case le:
-		for i, x := range l {
-			out[i] = bit(x <= r)
-		}
-	case gt:
-		for i, x := range l {
-			out[i] = bit(x > r)
-		}
-	case ge:
-		for i, x := range l {
-			out[i] = bit(x >= r)
-		}
-	}
-}
-
-func comparePairs[T int64 | string](c comparison, out []int64, l, r []T) {
-	switch c {
-	case eq:
-		for i, x := range l {
-			out[i] = bit(x == r[i])
-		}
-	case ne:
-		for i, x := range l {
-			out[i] = bit(x != r[i])
-		}
-	case lt:
-		for i, x := range l {
-			out[i] = bit(x < r[i])
-		}
-	case le:
-		for i, x := range l {
-			out[i] = bit(x <= r[i])
-		}
-	case gt:
-		for i, x := range l {
-			out[i] = bit(x > r[i])
-		}
-	case ge:
-		for i, x := range l {
-			out[i] = bit(x >= r[i])
-		}
-	}
-}
-
-// compareDoubles puts NaN above all and equal to itself.
-func compareDoubles(c comparison, out []int64, l []float64, lConst bool, r []float64, rConst bool) {
-	switch {
-	case rConst && !lConst && r[0] == r[0]:
-		compareWithDouble(c, out, l[:len(out)], r[0])
-	case lConst && !rConst && l[0] == l[0]:
-		compareWithDouble(mirrored[c], out, r[:len(out)], l[0])
-	default:
-		li, ri := 1, 1
-		if lConst {
-			li = 0
-		}
-		if rConst {
-			ri = 0
-		}
-		for i := range out {
-			out[i] = bit(c.holds(CompareDoubles(l[i*li], r[i*ri])))
-		}
-	}
-}
-
-// compareWithDouble compares with what is no NaN; a NaN on the left is above it.
-func compareWithDouble(c comparison, out []int64, l []float64, r float64) {
-	switch c {
-	case eq:
-		for i, x := range l {
-			out[i] = bit(x == r)
-		}
-	case ne:
-		for i, x := range l {
-			out[i] = bit(x != r)
-		}
-	case lt:
-		for i, x := range l {
-			out[i] = bit(x < r)
-		}
-	case le:
-		for i, x := range l {
-			out[i] = bit(x <= r)
-		}
-	case gt:
-		for i, x := range l {
-			out[i] = bit(!(x <= r))
-		}
-	case ge:
-		for i, x := range l {
-			out[i] = bit(!(x < r))
-		}
-	}
 }

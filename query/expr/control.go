@@ -2,7 +2,9 @@ package expr
 
 import (
 	"github.com/togodb/togo/query/fail"
+	"github.com/togodb/togo/query/kernel"
 	"github.com/togodb/togo/query/sql"
+	"github.com/togodb/togo/query/value"
 	"github.com/togodb/togo/query/vec"
 )
 
@@ -126,7 +128,7 @@ func (b *binder) nullif(args []operand, c *sql.Call) (Expr, error) {
 	if common == vec.Null {
 		return &Const{T: vec.Null}, nil
 	}
-	t, cast := x.Type(), kernel(nil)
+	t, cast := x.Type(), runFunc(nil)
 	if t == vec.Null {
 		return &Const{T: vec.Null}, nil
 	}
@@ -140,7 +142,7 @@ func (b *binder) nullif(args []operand, c *sql.Call) (Expr, error) {
 }
 
 // nullIf is x, but NULL where x, cast to the common type, equals y.
-func nullIf(s *Scratch, x, y *vec.Vector, common vec.Type, cast kernel, n int) (*vec.Vector, error) {
+func nullIf(s *Scratch, x, y *vec.Vector, common vec.Type, cast runFunc, n int) (*vec.Vector, error) {
 	x = x.Flat()
 	left := x
 	if cast != nil {
@@ -154,7 +156,7 @@ func nullIf(s *Scratch, x, y *vec.Vector, common vec.Type, cast kernel, n int) (
 	if y.IsAllNull() {
 		return &out, nil
 	}
-	same := compareVectors(eq, common, left, y, n)
+	same := kernel.Compare(eq, common, left, y, n)
 	out.Nulls = make([]bool, n)
 	copy(out.Nulls, x.Nulls)
 	for i, b := range same.Ints {
@@ -199,7 +201,7 @@ func (b *binder) extreme(args []operand, c *sql.Call) (Expr, error) {
 			for i := range n {
 				var best vec.Value
 				for _, a := range args {
-					if v := a.At(i); v.Type != vec.Null && (best.Type == vec.Null || Compare(v, best)*sign > 0) {
+					if v := a.At(i); v.Type != vec.Null && (best.Type == vec.Null || value.Compare(v, best)*sign > 0) {
 						best = v
 					}
 				}

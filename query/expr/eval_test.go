@@ -11,6 +11,7 @@ import (
 
 	"github.com/togodb/togo/query/fail"
 	"github.com/togodb/togo/query/sql"
+	"github.com/togodb/togo/query/value"
 	"github.com/togodb/togo/query/vec"
 )
 
@@ -130,5 +131,5 @@ func answer(t *testing.T, text string) string {
 	if v.Type != e.Type() && v.Type != vec.Null {
 		t.Errorf("%s: %s, not %s", text, v.Type, e.Type())
 	}
-	return Format(v.At(0)) + "\t" + e.Type().String()
+	return value.Format(v.At(0)) + "\t" + e.Type().String()
 }

@@ -3,6 +3,7 @@ package expr
 import (
 	"context"
 
+	"github.com/togodb/togo/query/value"
 	"github.com/togodb/togo/query/vec"
 )
 
@@ -119,10 +120,10 @@ func (j judge) compared(c comparison, l, r Expr) outcomes {
 	if !a.Known || !b.Known {
 		return out | isTrue | isFalse
 	}
-	if c.possible(a, b) {
+	if possible(c, a, b) {
 		out |= isTrue
 	}
-	if inverse[c].possible(a, b) {
+	if possible(c.Inverse(), a, b) {
 		out |= isFalse
 	}
 	return out
@@ -134,16 +135,16 @@ func (b Bounds) empty() bool {
 }
 
 // possible tells whether the comparison may be true of values within two ranges.
-func (c comparison) possible(a, b Bounds) bool {
+func possible(c comparison, a, b Bounds) bool {
 	switch c {
 	case eq:
-		return Compare(a.Min, b.Max) <= 0 && Compare(a.Max, b.Min) >= 0
+		return value.Compare(a.Min, b.Max) <= 0 && value.Compare(a.Max, b.Min) >= 0
 	case ne:
-		return Compare(a.Min, a.Max) != 0 || Compare(b.Min, b.Max) != 0 || Compare(a.Min, b.Min) != 0
+		return value.Compare(a.Min, a.Max) != 0 || value.Compare(b.Min, b.Max) != 0 || value.Compare(a.Min, b.Min) != 0
 	case lt, le:
-		return c.holds(Compare(a.Min, b.Max))
+		return c.Holds(value.Compare(a.Min, b.Max))
 	}
-	return c.holds(Compare(a.Max, b.Min))
+	return c.Holds(value.Compare(a.Max, b.Min))
 }
 
 // rangeOf is what is known of an expression's values.
@@ -265,10 +266,10 @@ func (j judge) firstRange(e *first) Bounds {
 		case out.Min.Type == vec.Null:
 			out.Min, out.Max = b.Min, b.Max
 		default:
-			if Compare(b.Min, out.Min) < 0 {
+			if value.Compare(b.Min, out.Min) < 0 {
 				out.Min = b.Min
 			}
-			if Compare(b.Max, out.Max) > 0 {
+			if value.Compare(b.Max, out.Max) > 0 {
 				out.Max = b.Max
 			}
 		}
@@ -349,9 +350,9 @@ func (j judge) set(e *set) outcomes {
 		missing = isNothing
 	}
 	for _, v := range m.values {
-		if Compare(v, b.Min) >= 0 && Compare(v, b.Max) <= 0 {
+		if value.Compare(v, b.Min) >= 0 && value.Compare(v, b.Max) <= 0 {
 			out |= isTrue
-			if Compare(b.Min, b.Max) == 0 {
+			if value.Compare(b.Min, b.Max) == 0 {
 				return out
 			}
 		}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/togodb/togo/query/value"
 	"github.com/togodb/togo/query/vec"
 )
 
@@ -59,7 +60,7 @@ func TestValues(t *testing.T) {
 		}
 		texts := make([]string, len(list))
 		for i, v := range list {
-			texts[i] = Format(v)
+			texts[i] = value.Format(v)
 		}
 		if got := fmt.Sprint(texts, ok); got != want {
 			t.Errorf("%s: %s, not %s", text, got, want)
@@ -89,7 +90,7 @@ func TestLimits(t *testing.T) {
 		low, high := Limits(bind(t, wide, text), 4)
 		got := "none"
 		if low <= high {
-			got = fmt.Sprintf("[%s %s]", Format(vec.Value{Type: vec.TimestampTZ, Int: low}), Format(vec.Value{Type: vec.TimestampTZ, Int: high}))
+			got = fmt.Sprintf("[%s %s]", value.Format(vec.Value{Type: vec.TimestampTZ, Int: low}), value.Format(vec.Value{Type: vec.TimestampTZ, Int: high}))
 		}
 		if got != want {
 			t.Errorf("%s:\n got %s\nwant %s", text, got, want)

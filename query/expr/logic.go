@@ -211,7 +211,7 @@ func subset(in *vec.Batch, rows []int32, of ...Expr) *vec.Batch {
 // not is NOT x.
 func not(x Expr) Expr {
 	if o, ok := x.(*op); ok && o.compare != 0 {
-		return comparing(inverse[o.compare], o.args[0].Type(), o.args[0], o.args[1])
+		return comparing(o.compare.Inverse(), o.args[0].Type(), o.args[0], o.args[1])
 	}
 	return fold(&op{name: "NOT", t: vec.Bool, args: []Expr{x}, show: prefix("NOT "),
 		run: func(_ *Scratch, args []*vec.Vector, n int, _ []bool) (*vec.Vector, error) {

@@ -1,6 +1,7 @@
 package expr
 
 import (
+	"github.com/togodb/togo/query/value"
 	"github.com/togodb/togo/query/vec"
 )
 
@@ -59,5 +60,5 @@ func asText(c *Column) Expr {
 		return casting(c, vec.Text, false, nil)
 	}
 	return &op{name: "TEXT", t: vec.Text, args: []Expr{c}, show: call("TEXT"),
-		run: textKernel(func(dst []byte, v vec.Value) []byte { return appendPlainDouble(dst, v.Double) })}
+		run: textKernel(func(dst []byte, v vec.Value) []byte { return value.AppendPlainDouble(dst, v.Double) })}
 }

@@ -15,17 +15,17 @@ type node interface {
 	fails() bool
 }
 
-// kernel computes n rows of operands that are flat or constant, of which it need not look at those that are NULL
+// runFunc computes n rows of operands that are flat or constant, of which it need not look at those that are NULL
 // in nulls (nil: none), and must not fail for them. It may set more nulls, in a slice of its own; nulls
 // itself are added by the caller.
-type kernel func(s *Scratch, args []*vec.Vector, n int, nulls []bool) (*vec.Vector, error)
+type runFunc func(s *Scratch, args []*vec.Vector, n int, nulls []bool) (*vec.Vector, error)
 
 // op is an operator or a function that gives NULL if an operand is NULL, unless it sees nulls.
 type op struct {
 	name      string
 	t         vec.Type
 	args      []Expr
-	run       kernel
+	run       runFunc
 	mayFail   bool
 	seesNulls bool
 	volatile  bool
@@ -114,7 +114,7 @@ func (o *op) once(s *Scratch, args []*vec.Vector, n int) (*vec.Vector, error) {
 	return vec.Constant(o.t, v.At(0), n), nil
 }
 
-// strict runs the kernel and lays nulls over its result.
+// strict runs the operator and lays nulls over its result.
 func (o *op) strict(s *Scratch, args []*vec.Vector, n int, nulls []bool) (*vec.Vector, error) {
 	v, err := o.run(s, args, n, nulls)
 	if err != nil || nulls == nil {

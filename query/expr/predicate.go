@@ -2,6 +2,7 @@ package expr
 
 import (
 	"github.com/togodb/togo/query/fail"
+	"github.com/togodb/togo/query/kernel"
 	"github.com/togodb/togo/query/sql"
 	"github.com/togodb/togo/query/vec"
 )
@@ -79,7 +80,7 @@ func half(c comparison, t vec.Type, l, r *vec.Vector, n int) *vec.Vector {
 	if l.IsAllNull() || r.IsAllNull() {
 		return vec.AllNull(vec.Bool, n).Flat()
 	}
-	out := compareVectors(c, t, l, r, n)
+	out := kernel.Compare(c, t, l, r, n)
 	if !l.MayHaveNulls() && !r.MayHaveNulls() {
 		return out
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/togodb/togo/query/value"
 	"github.com/togodb/togo/query/vec"
 )
 
@@ -36,7 +37,7 @@ func (c *Const) String() string {
 	if c.Value.Type == vec.Null {
 		return "NULL"
 	}
-	text := Format(c.Value)
+	text := value.Format(c.Value)
 	switch c.T {
 	case vec.Text, vec.JSON:
 		return quoted(text)

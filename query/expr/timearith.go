@@ -25,14 +25,14 @@ func timeArithmetic(name string, l, r vec.Type) (form, bool) {
 	switch {
 	case name == "+" && l == vec.Interval && (stamp(r) || r == vec.Date), name == "+" && l == vec.Int && r == vec.Date:
 		f, ok := timeArithmetic(name, r, l)
-		return form{f.r, f.l, f.out, func(at fail.Placed) kernel { return swapped(f.kernel(at)) }}, ok
+		return form{f.r, f.l, f.out, func(at fail.Placed) runFunc { return swapped(f.make(at)) }}, ok
 	case (name == "+" || name == "-") && stamp(l) && r == vec.Interval:
 		f, ok := each(l, r, l, func(a, b vec.Value) (vec.Value, error) {
 			n, err := addSpan(a.Int, b.Span)
 			return vec.Value{Type: l, Int: n}, err
 		})
-		slow := f.kernel
-		f.kernel = func(at fail.Placed) kernel { return shifted(l, sign, slow(at)) }
+		slow := f.make
+		f.make = func(at fail.Placed) runFunc { return shifted(l, sign, slow(at)) }
 		return f, ok
 	case (name == "+" || name == "-") && l == vec.Date && r == vec.Interval:
 		return each(vec.Timestamp, r, vec.Timestamp, func(a, b vec.Value) (vec.Value, error) {
@@ -94,13 +94,13 @@ func timeArithmetic(name string, l, r vec.Type) (form, bool) {
 		})
 	case name == "*" && number(l) && r == vec.Interval:
 		f, ok := timeArithmetic(name, r, l)
-		return form{f.r, f.l, f.out, func(at fail.Placed) kernel { return swapped(f.kernel(at)) }}, ok
+		return form{f.r, f.l, f.out, func(at fail.Placed) runFunc { return swapped(f.make(at)) }}, ok
 	}
 	return form{}, false
 }
 
 // shifted adds an interval of a constant length, sign times; where that is none or a result may be out of range, slow does it.
-func shifted(t vec.Type, sign int64, slow kernel) kernel {
+func shifted(t vec.Type, sign int64, slow runFunc) runFunc {
 	return func(s *Scratch, args []*vec.Vector, n int, nulls []bool) (*vec.Vector, error) {
 		v, by := args[0], args[1]
 		if !by.Const || v.Const || by.Intervals[0].Months != 0 {
@@ -135,7 +135,7 @@ func nullBeside(name string, other vec.Type) vec.Type {
 	return vec.Interval
 }
 
-func swapped(k kernel) kernel {
+func swapped(k runFunc) runFunc {
 	return func(s *Scratch, args []*vec.Vector, n int, nulls []bool) (*vec.Vector, error) {
 		return k(s, []*vec.Vector{args[1], args[0]}, n, nulls)
 	}
@@ -148,7 +148,7 @@ var beyondDates = fail.New(fail.OutOfRange, "the result is beyond the range of D
 
 // each is a form that is computed value by value; a result of type Null is NULL.
 func each(l, r, out vec.Type, f func(a, b vec.Value) (vec.Value, error)) (form, bool) {
-	return form{l, r, out, func(at fail.Placed) kernel {
+	return form{l, r, out, func(at fail.Placed) runFunc {
 		return func(_ *Scratch, args []*vec.Vector, n int, nulls []bool) (*vec.Vector, error) {
 			v := vec.New(out, n)
 			for i := range n {

@@ -5,6 +5,7 @@ import (
 	"strconv"
 
 	"github.com/togodb/togo/query/fail"
+	"github.com/togodb/togo/query/value"
 	"github.com/togodb/togo/query/vec"
 )
 
@@ -122,7 +123,7 @@ func literal(e Expr, t vec.Type, at fail.Placed) (Expr, error) {
 	if t == vec.Text || t == vec.Null {
 		return c, nil
 	}
-	v, err := parseText(c.Value.Text, t)
+	v, err := value.Parse(c.Value.Text, t)
 	if err != nil {
 		return nil, fail.At(at, fail.Value, "%s", err.Error())
 	}

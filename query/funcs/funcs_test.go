@@ -13,6 +13,7 @@ import (
 	"github.com/togodb/togo/query/expr"
 	"github.com/togodb/togo/query/fail"
 	"github.com/togodb/togo/query/sql"
+	"github.com/togodb/togo/query/value"
 	"github.com/togodb/togo/query/vec"
 )
 
@@ -58,7 +59,7 @@ func answer(t *testing.T, text string, scope columns, batch *vec.Batch) (string,
 	if v.Type != e.Type() && v.Type != vec.Null {
 		t.Errorf("%s: %s, not %s", text, v.Type, e.Type())
 	}
-	return quote(expr.Format(v.At(0))) + "\t" + e.Type().String(), nil
+	return quote(value.Format(v.At(0))) + "\t" + e.Type().String(), nil
 }
 
 // quote writes what would break a line as Go does.

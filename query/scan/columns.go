@@ -6,6 +6,7 @@ import (
 	"github.com/togodb/togo/internal/fragment"
 	"github.com/togodb/togo/internal/fragment/parquetfile"
 	"github.com/togodb/togo/query/expr"
+	"github.com/togodb/togo/query/value"
 )
 
 // ColumnBounds are those of one column of a fragment.
@@ -48,10 +49,10 @@ func (b *binding) ofFile(footer *fragment.Footer) expr.Bounds {
 		c := &g.Chunks[b.column]
 		of := b.ofPages(types[column.Kind], column, g.Rows, parquetfile.PageBounds{Nulls: c.Nulls, Least: c.Least, Largest: c.Largest})
 		if of.Known && of.Nulls < of.Rows {
-			if all.Nulls == all.Rows || expr.Compare(of.Min, all.Min) < 0 {
+			if all.Nulls == all.Rows || value.Compare(of.Min, all.Min) < 0 {
 				all.Min = of.Min
 			}
-			if all.Nulls == all.Rows || expr.Compare(of.Max, all.Max) > 0 {
+			if all.Nulls == all.Rows || value.Compare(of.Max, all.Max) > 0 {
 				all.Max = of.Max
 			}
 		}

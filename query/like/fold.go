@@ -1,4 +1,4 @@
-package expr
+package like
 
 import (
 	"encoding/binary"
@@ -8,7 +8,7 @@ import (
 )
 
 // matchFolded matches the texts in lower case.
-func (p *pattern) matchFolded(texts []string, nulls []bool, out []int64) {
+func (p *Pattern) matchFolded(texts []string, nulls []bool, out []int64) {
 	var buf []byte
 	middle, contains := "", false
 	if len(p.parts) == 3 && p.parts[0].empty() && p.parts[2].empty() && p.parts[1].any == nil {

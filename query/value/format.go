@@ -1,4 +1,4 @@
-package expr
+package value
 
 import (
 	"math"
@@ -64,8 +64,8 @@ func appendDouble(dst []byte, f float64) []byte {
 	return append(dst, ".0"...)
 }
 
-// appendPlainDouble is a double as JSON has it: shortest, without a point where it is whole.
-func appendPlainDouble(dst []byte, f float64) []byte {
+// AppendPlainDouble is a double as JSON has it: shortest, without a point where it is whole.
+func AppendPlainDouble(dst []byte, f float64) []byte {
 	if math.IsNaN(f) || math.IsInf(f, 0) {
 		return appendDouble(dst, f)
 	}

@@ -1,4 +1,5 @@
-package expr
+// Package value holds what single values do: order, text, and casts from type to type, as DuckDB has them.
+package value
 
 import (
 	"cmp"
@@ -8,8 +9,8 @@ import (
 	"github.com/togodb/togo/query/vec"
 )
 
-// CompareDoubles orders doubles: NaN is above all and equal to itself, -0 equals 0.
-func CompareDoubles(a, b float64) int {
+// Doubles orders doubles: NaN is above all and equal to itself, -0 equals 0.
+func Doubles(a, b float64) int {
 	switch {
 	case a < b:
 		return -1
@@ -31,7 +32,7 @@ func Compare(a, b vec.Value) int {
 	case a.Type.HasInts():
 		return cmp.Compare(a.Int, b.Int)
 	case a.Type == vec.Double:
-		return CompareDoubles(a.Double, b.Double)
+		return Doubles(a.Double, b.Double)
 	case a.Type.HasTexts():
 		return strings.Compare(a.Text, b.Text)
 	}

@@ -1,7 +1,8 @@
-package expr
+package value
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 	"strconv"
@@ -23,8 +24,8 @@ func textError(text string, t vec.Type, hint string) error {
 	return fmt.Errorf("%q is not a %s%s", text, t, hint)
 }
 
-// parseText is CAST of text to a type.
-func parseText(text string, t vec.Type) (vec.Value, error) {
+// Parse is CAST of text to a type. Its error says what is wrong with the text.
+func Parse(text string, t vec.Type) (vec.Value, error) {
 	v := vec.Value{Type: t}
 	var err error
 	switch t {
@@ -175,7 +176,7 @@ func parseDouble(text string) (float64, error) {
 		return math.NaN(), nil
 	}
 	f, err := strconv.ParseFloat(s, 64)
-	if err != nil && !isRange(err) {
+	if err != nil && !errors.Is(err, strconv.ErrRange) {
 		return 0, textError(text, vec.Double, "")
 	}
 	return f, nil
