@@ -1,5 +1,5 @@
 // Package funcs is the library of scalar functions that SQL has: their names, forms and meaning, each with
-// an example. Its parts are by kind: text, number, clock.
+// an example. Its parts are by kind: text, number, clock, jsonfn.
 //
 // What it promises:
 //
@@ -11,6 +11,7 @@ package funcs
 import (
 	"github.com/togodb/togo/query/expr"
 	"github.com/togodb/togo/query/funcs/clock"
+	"github.com/togodb/togo/query/funcs/jsonfn"
 	"github.com/togodb/togo/query/funcs/number"
 	"github.com/togodb/togo/query/funcs/text"
 )
@@ -27,6 +28,7 @@ func Kinds() []Kind {
 		{"Text", text.Functions()},
 		{"Numbers", number.Functions()},
 		{"Time", clock.Functions()},
+		{"JSON", jsonfn.Functions()},
 	}
 }
 
