@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"errors"
+	"math"
 	"os"
 	"strconv"
 	"strings"
@@ -145,4 +146,51 @@ func lines(t *testing.T, name string) [][]string {
 		}
 	}
 	return out
+}
+
+// Functions that say that they rise do, and over what surely lies in a file: times before and after 1970, numbers of both signs.
+func TestRising(t *testing.T) {
+	values := map[vec.Type][]vec.Value{}
+	for at := int64(-3e18); at < 3e18; at += 7919e13 {
+		values[vec.TimestampTZ] = append(values[vec.TimestampTZ], vec.Value{Type: vec.TimestampTZ, Int: at})
+		values[vec.Timestamp] = append(values[vec.Timestamp], vec.Value{Type: vec.Timestamp, Int: at})
+		values[vec.Date] = append(values[vec.Date], vec.Value{Type: vec.Date, Int: at / 86400e9})
+		values[vec.Int] = append(values[vec.Int], vec.Value{Type: vec.Int, Int: at})
+		values[vec.Double] = append(values[vec.Double], vec.Value{Type: vec.Double, Double: float64(at) / 3e17})
+	}
+	values[vec.Double] = append(values[vec.Double], vec.Value{Type: vec.Double, Double: math.Inf(1)}, vec.Value{Type: vec.Double, Double: math.NaN()})
+	count := 0
+	for name, forms := range Library() {
+		for _, f := range forms {
+			if !f.Rises {
+				continue
+			}
+			count++
+			at := f.Args[len(f.Args)-1]
+			call := name + "(c)"
+			if len(f.Args) == 2 {
+				call = name + "('month', c)"
+			}
+			e, err := bind(call, columns{{Name: "c", T: at}})
+			if err != nil {
+				t.Error(err)
+				continue
+			}
+			in := vec.Of(at, values[at]...)
+			out, err := e.Eval(&expr.Scratch{Ctx: context.Background()}, &vec.Batch{Len: in.Len, Cols: []*vec.Vector{in}})
+			if err != nil {
+				t.Errorf("%s: %v", call, err)
+				continue
+			}
+			for i := 1; i < out.Len; i++ {
+				if expr.Compare(out.At(i-1), out.At(i)) > 0 {
+					t.Errorf("%s of a %s falls from %s to %s at %s", call, at, expr.Format(out.At(i-1)), expr.Format(out.At(i)), expr.Format(in.At(i)))
+					break
+				}
+			}
+		}
+	}
+	if count < 30 {
+		t.Errorf("%d functions rise", count)
+	}
 }

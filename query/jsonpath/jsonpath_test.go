@@ -52,8 +52,8 @@ func TestDeep(t *testing.T) {
 }
 
 func TestContainsIsBounded(t *testing.T) {
-	many := "[" + strings.Repeat("[1],", 9999) + "[1]]"
-	if found, err := Contains(many, strings.ReplaceAll(many, "1", "2")); err == nil {
+	many := "[" + strings.Repeat("[0],", 9999) + "[1]]"
+	if found, err := Contains(many, strings.ReplaceAll(many, "0", "1")); err == nil {
 		t.Errorf("found %v", found)
 	}
 	if found, err := Contains(many, `[[1]]`); err != nil || !found {

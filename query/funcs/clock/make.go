@@ -31,6 +31,7 @@ func epochs() []*expr.Func {
 				}
 				return at / u.nanos, nil
 			}), t)
+			f.Rises = true
 			if t == instant {
 				f.Example = u.example
 			}

@@ -67,6 +67,10 @@ func parts() []*expr.Func {
 		}
 		for _, t := range of {
 			f := one(name, "", "The same as date_part('"+name+"', x).", to, part(u, t), t)
+			switch u {
+			case calendar.UnitMillennium, calendar.UnitCentury, calendar.UnitDecade, calendar.UnitYear, calendar.UnitISOYear, calendar.UnitEpoch, calendar.UnitJulian:
+				f.Rises = t != interval
+			}
 			if t == instant {
 				f.Example = example(name+"(@) = date_part('"+name+"', @)", t)
 			}

@@ -50,7 +50,7 @@ func rounding() []*expr.Func {
 	ceil := double("ceil", "ceil(2.1) = 3", "The next whole number that is not smaller.", math.Ceil)
 	even := func(x float64, digits int64) float64 { return scaled(x, digits, math.RoundToEven) }
 	roundEven := one("round_even", "round_even(2.5, 0) = 2", "Rounded to so many digits after the point, halves to the even digit.", dbl, each.Two(dbl, each.Sure2(even)), dbl, num)
-	return []*expr.Func{
+	list := []*expr.Func{
 		one("abs", "abs(-5) = 5", "The number without its sign.", num, each.One(num, absInt), num),
 		double("abs", "abs(-5.5) = 5.5", "The number without its sign.", math.Abs),
 		one("sign", "sign(-5) = -1", "-1, 0 or 1 by the number's sign.", num, each.One(num, each.Sure(signInt)), num),
@@ -68,6 +68,10 @@ func rounding() []*expr.Func {
 		roundEven, also("roundbankers", roundEven),
 		double("even", "even(2.1) = 4", "The next even number away from zero.", func(x float64) float64 { return math.Copysign(math.Ceil(math.Abs(x)/2)*2, x) }),
 	}
+	for _, f := range list {
+		f.Rises = len(f.Args) == 1 && f.Name != "abs" && f.Name != "sign" // sign of NaN is 0
+	}
+	return list
 }
 
 func absInt(n int64) (int64, error) {
