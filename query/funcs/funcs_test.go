@@ -183,8 +183,8 @@ func TestRising(t *testing.T) {
 				continue
 			}
 			for i := 1; i < out.Len; i++ {
-				if expr.Compare(out.At(i-1), out.At(i)) > 0 {
-					t.Errorf("%s of a %s falls from %s to %s at %s", call, at, expr.Format(out.At(i-1)), expr.Format(out.At(i)), expr.Format(in.At(i)))
+				if value.Compare(out.At(i-1), out.At(i)) > 0 {
+					t.Errorf("%s of a %s falls from %s to %s at %s", call, at, value.Format(out.At(i-1)), value.Format(out.At(i)), value.Format(in.At(i)))
 					break
 				}
 			}

@@ -9,6 +9,7 @@ import (
 	"github.com/togodb/togo/query/fail"
 	"github.com/togodb/togo/query/funcs/each"
 	"github.com/togodb/togo/query/jsonpath"
+	"github.com/togodb/togo/query/value"
 	"github.com/togodb/togo/query/vec"
 )
 
@@ -134,7 +135,7 @@ func extraction() []*expr.Func {
 			}
 			return minimal(raw), nil
 		})
-	value := at("json_value", `json_value('{"a": 1}', '$.a') = '1'`, "The value at a path as JSON's text, if it is none of null, array and object; else NULL.", text, true,
+	scalar := at("json_value", `json_value('{"a": 1}', '$.a') = '1'`, "The value at a path as JSON's text, if it is none of null, array and object; else NULL.", text, true,
 		func(raw string, found bool) (string, error) {
 			if !found || raw == "null" || raw[0] == '{' || raw[0] == '[' {
 				return "", each.Null
@@ -143,7 +144,7 @@ func extraction() []*expr.Func {
 		})
 	out := append(extract, also("json_extract_path", extract)...)
 	out = append(append(out, str...), also("json_extract_path_text", str)...)
-	return append(out, value...)
+	return append(out, scalar...)
 }
 
 func questions() []*expr.Func {
@@ -274,7 +275,7 @@ func together(env *expr.Env, open byte) expr.Eval {
 				}
 				switch {
 				case key:
-					buf = append(jsonpath.AppendQuoted(buf, expr.Format(v)), ':')
+					buf = append(jsonpath.AppendQuoted(buf, value.Format(v)), ':')
 				default:
 					buf = appendValue(buf, v)
 				}
@@ -301,5 +302,5 @@ func appendValue(dst []byte, v vec.Value) []byte {
 	case vec.JSON:
 		return jsonpath.AppendMin(dst, v.Text)
 	}
-	return jsonpath.AppendQuoted(dst, expr.Format(v))
+	return jsonpath.AppendQuoted(dst, value.Format(v))
 }
