@@ -12,8 +12,8 @@ import (
 	"github.com/togodb/togo/query/fail"
 	"github.com/togodb/togo/query/scan"
 	"github.com/togodb/togo/query/snapshot"
-	"github.com/togodb/togo/query/vec"
 	"github.com/togodb/togo/query/value"
+	"github.com/togodb/togo/query/vec"
 )
 
 // Files tell what can be told of files without reading their rows; *scan.Scanner does.

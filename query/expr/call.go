@@ -46,10 +46,10 @@ func (b *binder) function(name string, args []operand, at fail.Placed) (Expr, er
 	if len(forms) == 0 {
 		return nil, b.unknown(name, at)
 	}
-	for _, number := range []bool{false, true} {
+	for _, w := range []wanted{aValue, aNumber, aBoolean} {
 		readings := make([]Expr, len(args))
 		for i, o := range args {
-			readings[i] = o.reading(number)
+			readings[i] = o.reading(w)
 		}
 		if f := cheapest(forms, args, readings); f != nil {
 			return b.apply(f, args, readings, at)

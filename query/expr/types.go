@@ -44,21 +44,55 @@ func (o operand) cost(e Expr, to vec.Type) (int, bool) {
 	return 0, false
 }
 
-// unify finds the type that all operands become: for comparisons and for what gives one of several values.
-// ok is false if there is none; then the two operands that do not fit are at i and j.
-func unify(args []operand) (t vec.Type, i, j int, ok bool) {
-	number := false
+// wanted is how a path of several types is read in a place.
+type wanted uint8
+
+const (
+	aValue wanted = iota // nothing else is wanted
+	aNumber
+	aBoolean
+)
+
+// beside is how it is read beside the other operands.
+func beside(args []operand) wanted {
 	for _, o := range args {
-		if o.mixed == nil && (o.expr.Type() == vec.Int || o.expr.Type() == vec.Double) {
-			number = true
+		if o.mixed != nil || o.literal {
+			continue
+		}
+		switch o.expr.Type() {
+		case vec.Int, vec.Double:
+			return aNumber
+		case vec.Bool:
+			return aBoolean
 		}
 	}
+	return aValue
+}
+
+// reading is what an operand is where w is wanted.
+func (o operand) reading(w wanted) Expr {
+	switch w {
+	case aNumber:
+		return o.number()
+	case aBoolean:
+		if o.mixed != nil {
+			if c := o.mixed.Boolean(); c != nil {
+				return c
+			}
+		}
+	}
+	return o.general()
+}
+
+// unify finds the type that all operands become: for comparisons and for what gives one of several values.
+// ok is false if there is none; then the two operands that do not fit are at i and j.
+func unify(args []operand, w wanted) (t vec.Type, i, j int, ok bool) {
 	t, at := vec.Null, 0
 	for k, o := range args {
 		if o.literal {
 			continue
 		}
-		e := o.reading(number)
+		e := o.reading(w)
 		_, up := implicitCost(t, e.Type())
 		_, down := implicitCost(e.Type(), t)
 		switch {
@@ -78,33 +112,21 @@ func unify(args []operand) (t vec.Type, i, j int, ok bool) {
 	return t, 0, 0, true
 }
 
-// reading is what an operand is beside others.
-func (o operand) reading(number bool) Expr {
-	if number {
-		return o.number()
-	}
-	return o.general()
-}
-
 // unified casts operands to the type that they have in common. what names the place, for the error.
 func unified(args []operand, what string, at fail.Placed) ([]Expr, vec.Type, error) {
-	t, i, j, ok := unify(args)
+	w := beside(args)
+	t, i, j, ok := unify(args, w)
 	if !ok {
-		// DOUBLE (of a path with two number columns) beside text, or the other way round: the numbers of both.
-		numbers := make([]operand, len(args))
-		for k, o := range args {
-			numbers[k] = operand{expr: o.number(), literal: o.literal, at: o.at}
-		}
-		if t, _, _, ok = unify(numbers); !ok {
+		// Of two paths of several types one may be numbers alone and the other text: then both are read as numbers.
+		w = aNumber
+		if t, _, _, ok = unify(args, w); !ok {
 			x, y := args[i].general(), args[j].general()
 			return nil, 0, fail.At(at, fail.Type, "%s: %s is %s and %s is %s: CAST one of them", what, x, x.Type(), y, y.Type())
 		}
-		args = numbers
 	}
 	out := make([]Expr, len(args))
-	number := t == vec.Int || t == vec.Double
 	for k, o := range args {
-		e := o.reading(number)
+		e := o.reading(w)
 		if o.literal {
 			c, err := literal(e, t, o.at)
 			if err != nil {
