@@ -1,0 +1,242 @@
+package exec
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/togodb/togo/query/exec/exectest"
+	"github.com/togodb/togo/query/fail"
+	"github.com/togodb/togo/query/scan"
+	"github.com/togodb/togo/query/vec"
+)
+
+// watched counts what a source gives.
+type watched struct {
+	scan.Source
+	request *scan.Request
+	rows    atomic.Int64
+	before  func() // each batch
+}
+
+func (w *watched) Scan(ctx context.Context, r *scan.Request, workers int, emit func(int, *vec.Batch) error) error {
+	w.request = r
+	return w.Source.Scan(ctx, r, workers, func(worker int, b *vec.Batch) error {
+		w.rows.Add(int64(b.Len))
+		if w.before != nil {
+			w.before()
+		}
+		return emit(worker, b)
+	})
+}
+
+// many is a table of n rows: a time that rises, n distinct texts.
+func many(n int) (*exectest.Source, *Schema) {
+	columns := []scan.Column{{Name: "timestamp", Type: vec.TimestampTZ}, {Name: "id", Type: vec.Text}, {Name: "i", Type: vec.Int}}
+	var rows [][]any
+	for i := range n {
+		rows = append(rows, []any{time.Unix(int64(i), 0), fmt.Sprintf("%040d", i), i})
+	}
+	src := exectest.New(columns, rows...)
+	src.Batch = 100
+	schema := &Schema{Table: "events"}
+	for _, c := range columns {
+		schema.Columns = append(schema.Columns, SchemaColumn{Name: c.Name, Type: c.Type})
+	}
+	return src, schema
+}
+
+func TestALimitEndsTheScan(t *testing.T) {
+	src, schema := many(20_000)
+	for _, c := range []struct {
+		sql  string
+		rows int64 // read at most
+		want int
+	}{
+		{"SELECT i FROM events LIMIT 5", 400, 5},
+		{"SELECT i FROM events LIMIT 5 OFFSET 150", 600, 5},
+		{"SELECT DISTINCT i FROM events LIMIT 50", 400, 50},
+		{"SELECT i FROM events LIMIT 0", 0, 0},
+		{"SELECT count(*) FROM events GROUP BY i LIMIT 0", 0, 0},
+	} {
+		w := &watched{Source: src}
+		rows, err := answer(c.sql, w, schema, Limits{}, 2)
+		if err != nil || len(rows) != c.want || w.rows.Load() > c.rows {
+			t.Errorf("%s: %d rows of %d that were read, %v", c.sql, len(rows), w.rows.Load(), err)
+		}
+		if c.rows == 400 && c.want == 5 && w.request.Rows != 5 {
+			t.Errorf("%s: the scan is asked for %d rows", c.sql, w.request.Rows)
+		}
+	}
+}
+
+func TestFirstRowsByTimeBoundTheScan(t *testing.T) {
+	src, schema := many(2000)
+	for _, c := range []struct {
+		sql   string
+		top   bool
+		bound int64
+		rows  int
+	}{
+		{"SELECT i FROM events ORDER BY timestamp DESC LIMIT 10", true, 1990e9, 10},
+		{"SELECT i FROM events ORDER BY timestamp, id LIMIT 10 OFFSET 5", true, 14e9, 15},
+		{"SELECT i, timestamp AS t FROM events ORDER BY t LIMIT 10", true, 9e9, 10},
+		{"SELECT i FROM events ORDER BY timestamp", false, 0, 0},
+		{"SELECT i FROM events ORDER BY id, timestamp LIMIT 3", false, 0, 0},
+		{"SELECT DISTINCT timestamp FROM events ORDER BY timestamp LIMIT 3", false, 0, 0},
+		{"SELECT max(timestamp) FROM events GROUP BY i ORDER BY max(timestamp) LIMIT 3", false, 0, 0},
+	} {
+		w := &watched{Source: src}
+		if _, err := answer(c.sql, w, schema, Limits{}, 3); err != nil {
+			t.Fatal(err)
+		}
+		top := w.request.Top
+		if (top != nil) != c.top {
+			t.Errorf("%s: a bound of the scan: %v", c.sql, top != nil)
+		}
+		if top == nil || !c.top {
+			continue
+		}
+		// A worker bounds by its own rows: the bound is never beyond the last row of the answer.
+		bound, desc := top.Bound.Load(), strings.Contains(c.sql, "DESC")
+		if !top.Full.Load() || top.Rows != c.rows || desc && bound > c.bound || !desc && bound < c.bound || top.Descending != desc {
+			t.Errorf("%s: bound %d (%v), %d rows, want %d", c.sql, bound, top.Full.Load(), top.Rows, c.bound)
+		}
+	}
+}
+
+func TestRecordsAnswerForWholeFragments(t *testing.T) {
+	src, schema := many(2000)
+	for _, c := range []struct {
+		sql  string
+		read bool
+		want string
+	}{
+		{"SELECT count(*) FROM events", false, "2000"},
+		{"SELECT count(*), count(timestamp), min(timestamp), max(timestamp), count(1) FROM events", false,
+			"2000,2000,1970-01-01 00:00:00+00,1970-01-01 00:33:19+00,2000"},
+		{"SELECT count(*) + 1 FROM events HAVING count(*) > 10", false, "2001"},
+		{"SELECT count(*) FROM events WHERE i < 500", true, "500"},
+		{"SELECT count(*), sum(i) FROM events", true, "2000,1999000"},
+		{"SELECT count(i) FROM events", true, "2000"},
+		{"SELECT max(id) > '0' FROM events", true, "true"},
+		{"SELECT count(*) FILTER (WHERE i < 3) FROM events", true, "3"},
+		{"SELECT count(DISTINCT timestamp) FROM events", true, "2000"},
+	} {
+		w := &watched{Source: src}
+		rows, err := answer(c.sql, w, schema, Limits{}, 3)
+		if err != nil || len(rows) != 1 || rows[0] != c.want || w.rows.Load() > 0 != c.read {
+			t.Errorf("%s: %v (%v), %d rows read", c.sql, rows, err, w.rows.Load())
+		}
+	}
+}
+
+func TestMemoryIsBounded(t *testing.T) {
+	src, schema := many(30_000)
+	src.Batch = 1000
+	for _, sql := range []string{
+		"SELECT id, count(*) FROM events GROUP BY id",
+		"SELECT DISTINCT id, i FROM events",
+		"SELECT id FROM events ORDER BY id",
+		"SELECT count(DISTINCT id) FROM events",
+		"SELECT i % 2, count(DISTINCT id) FROM events GROUP BY 1",
+		"SELECT string_agg(id) FROM events",
+		"SELECT string_agg(id ORDER BY i) FROM events",
+		"SELECT mode(id), quantile_disc(id, 0.5) FROM events",
+		"SELECT max(id) FROM events GROUP BY i",
+		"SELECT i, approx_count_distinct(id), approx_quantile(i, 0.5) FROM events GROUP BY i",
+		"SELECT median(i), median(timestamp), median(i + 1), median(i + 2), median(i+3), median(i+4), median(i+5) FROM events",
+	} {
+		_, err := answer(sql, src, schema, Limits{Memory: 1 << 20}, 2)
+		if fail.CodeOf(err) != fail.TooLarge {
+			t.Errorf("%s within 1 MiB: %v", sql, err)
+		}
+		if _, err := answer(sql, src, schema, Limits{Memory: 1 << 26}, 2); err != nil && !strings.Contains(sql, "string_agg") {
+			t.Errorf("%s within 64 MiB: %v", sql, err)
+		}
+	}
+	for _, sql := range []string{
+		"SELECT id FROM events ORDER BY id LIMIT 10",
+		"SELECT count(*), sum(i), max(id) FROM events",
+		"SELECT i % 100, max(id), avg(i) FROM events GROUP BY 1",
+		"SELECT approx_count_distinct(id), approx_quantile(i, 0.5) FROM events",
+	} {
+		if _, err := answer(sql, src, schema, Limits{Memory: 1 << 20}, 2); err != nil {
+			t.Errorf("%s within 1 MiB: %v", sql, err)
+		}
+	}
+}
+
+func TestItEndsWithItsContext(t *testing.T) {
+	src, schema := many(5000)
+	for _, sql := range []string{
+		"SELECT i FROM events", "SELECT i FROM events ORDER BY i", "SELECT i, count(*) FROM events GROUP BY i", "SELECT DISTINCT i FROM events",
+	} {
+		ctx, cancel := context.WithCancel(context.Background())
+		var once sync.Once
+		w := &watched{Source: src, before: func() { once.Do(cancel) }}
+		p, err := bound(sql, schema)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := p.Run(ctx, w, Limits{}, 2, func(*vec.Batch) error { return nil }); !errors.Is(err, context.Canceled) {
+			t.Errorf("%s: %v", sql, err)
+		}
+	}
+}
+
+func TestErrorsOfTheReaderAndTheScanComeBack(t *testing.T) {
+	src, schema := many(5000)
+	gone := errors.New("the client is gone")
+	p, err := bound("SELECT i FROM events", schema)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := p.Run(context.Background(), src, Limits{}, 2, func(*vec.Batch) error { return gone }); !errors.Is(err, gone) {
+		t.Errorf("an error of out: %v", err)
+	}
+	for _, sql := range []string{
+		"SELECT CAST(id AS DATE) FROM events",
+		"SELECT count(*) FROM events GROUP BY 10 // (i + 9223372036854775000)",
+		"SELECT sum(i + 9223372036854775000) FROM events",
+		"SELECT i FROM events ORDER BY i * 9223372036854775000",
+	} {
+		if _, err := answer(sql, src, schema, Limits{}, 2); fail.CodeOf(err) != fail.Value && fail.CodeOf(err) != fail.OutOfRange {
+			t.Errorf("%s: %v", sql, err)
+		}
+	}
+}
+
+func TestExplainedPlans(t *testing.T) {
+	_, schema := numbers()
+	for _, c := range []struct{ sql, want string }{
+		{"SELECT s, count(*) AS c FROM events WHERE i > 3 AND d < 9 GROUP BY s HAVING c > 1 ORDER BY c DESC LIMIT 5 OFFSET 2", `LIMIT 5 OFFSET 2
+  ORDER BY c DESC, keeping 7 rows
+    SELECT s, count(*)
+      HAVING (count(*) > 1)
+        AGGREGATE count(*) BY s
+          FILTER (i > 3) AND (d < 9.0)
+            SCAN events: i, d, s`},
+		{"SELECT * FROM events ORDER BY timestamp DESC LIMIT 100", `LIMIT 100
+  ORDER BY timestamp DESC, which bounds the scan
+    SELECT timestamp, id, _event
+      SCAN events: timestamp, id, _event`},
+		{"SELECT DISTINCT k FROM events", "DISTINCT\n  SELECT k\n    SCAN events: k"},
+		{"SELECT count(*), max(timestamp) FROM events", "SELECT count(*), max(timestamp)\n  AGGREGATE count(*), max(timestamp) (whole fragments by their records)\n    SCAN events: timestamp"},
+		{"SELECT 1 WHERE 1 = 0", "SELECT 1\n  FILTER false\n    ONE ROW"},
+	} {
+		p, err := bound(c.sql, schema)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := strings.Join(p.Explain(), "\n")
+		if got != c.want {
+			t.Errorf("%s:\n%s\nwant\n%s", c.sql, got, c.want)
+		}
+	}
+}
