@@ -87,8 +87,15 @@ func (c *count) Add(groups []uint32, n int, args []*vec.Vector, total int) (err 
 			}
 		}
 	case nulls == nil:
-		for _, g := range groups {
-			c.n[g]++
+		for from := 0; from < n; from += vec.Block {
+			block := groups[from:min(from+vec.Block, n)]
+			if vec.Alike(block) {
+				c.n[block[0]] += int64(len(block))
+				continue
+			}
+			for _, g := range block {
+				c.n[g]++
+			}
 		}
 	default:
 		for i, g := range groups {

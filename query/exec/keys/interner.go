@@ -178,26 +178,67 @@ func (in *Interner) coded(v *vec.Vector, out []uint32) error {
 		in.codes = in.codes[:v.Dict.Len]
 		clear(in.codes)
 	}
-	codes := in.codes
+	if v.Nulls == nil {
+		return in.blocks(v, out)
+	}
 	for i, code := range v.Codes {
-		if v.Nulls != nil && v.Nulls[i] {
-			id, err := in.nullID()
-			if err != nil {
-				return err
+		var err error
+		if v.Nulls[i] {
+			out[i], err = in.nullID()
+		} else {
+			out[i], err = in.entry(v.Dict, code)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// entry is the number of a dictionary's entry.
+func (in *Interner) entry(dict *vec.Vector, code int32) (uint32, error) {
+	if id := in.codes[code]; id != 0 {
+		return id - 1, nil
+	}
+	id, err := in.one(dict, int(code))
+	if err == nil {
+		in.codes[code] = id + 1
+	}
+	return id, err
+}
+
+// blocks is coded without nulls: a block of one code costs little more than its comparison.
+func (in *Interner) blocks(v *vec.Vector, out []uint32) (err error) {
+	codes, before := in.codes, -1 // before: the code of the whole block before this one
+	for from := 0; from < len(out); from += vec.Block {
+		block := v.Codes[from:min(from+vec.Block, len(out))]
+		ids := out[from:][:len(block)]
+		if !vec.Alike(block) {
+			before = -1
+			for i, code := range block {
+				id := codes[code]
+				if id == 0 {
+					if id, err = in.entry(v.Dict, code); err != nil {
+						return err
+					}
+					id++
+				}
+				ids[i] = id - 1
 			}
-			out[i] = id
 			continue
 		}
-		id := codes[code]
-		if id == 0 {
-			fresh, err := in.one(v.Dict, int(code))
-			if err != nil {
-				return err
-			}
-			id = fresh + 1
-			codes[code] = id
+		if before == int(block[0]) {
+			copy(ids, out[from-vec.Block:from])
+			continue
 		}
-		out[i] = id - 1
+		id, err := in.entry(v.Dict, block[0])
+		if err != nil {
+			return err
+		}
+		for i := range ids {
+			ids[i] = id
+		}
+		before = int(block[0])
 	}
 	return nil
 }

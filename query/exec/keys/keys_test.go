@@ -209,3 +209,32 @@ func TestManyValuesAreWithinTheLimitOfMemory(t *testing.T) {
 		return
 	}
 }
+
+// Long runs of one code go another way than mixed rows do; both must number as a flat column does.
+func TestRunsOfCodes(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 3))
+	dict := &vec.Vector{Type: vec.Text, Len: 5, Texts: []string{"a", "b", "", "d", "e"}}
+	for range 200 {
+		v := &vec.Vector{Type: vec.Text, Dict: dict}
+		for len(v.Codes) < 1500 {
+			code, n := int32(r.IntN(5)), 1+r.IntN([]int{3, 300, 900}[r.IntN(3)])
+			for range n {
+				v.Codes = append(v.Codes, code)
+			}
+		}
+		v.Len = len(v.Codes)
+		coded, flat := NewInterner(vec.Text, meter()), NewInterner(vec.Text, meter())
+		got, want := make([]uint32, v.Len), make([]uint32, v.Len)
+		if err := coded.IDs(v, got); err != nil {
+			t.Fatal(err)
+		}
+		if err := flat.IDs(v.Flat(), want); err != nil {
+			t.Fatal(err)
+		}
+		for i := range got {
+			if got[i] != want[i] {
+				t.Fatalf("row %d has number %d, not %d", i, got[i], want[i])
+			}
+		}
+	}
+}
