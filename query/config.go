@@ -11,6 +11,8 @@ import (
 type Config struct {
 	MaxTime      time.Duration `yaml:"max_time" doc:"A query that takes longer ends with 504. Well below compactor.query_grace."`
 	MaxMemory    int64         `yaml:"max_memory" doc:"Bytes of groups, rows to be sorted and the like that one query may hold; more ends it with 413."`
+	SureMemory   int64         `yaml:"sure_memory" doc:"Of max_memory, what each query has for itself."`
+	SharedMemory int64         `yaml:"shared_memory" doc:"What is beyond sure_memory, all queries share; one that finds none left ends with 503."`
 	MaxRows      int64         `yaml:"max_rows" doc:"Rows of one answer; more ends the query with 413. 0: no bound."`
 	MaxScanBytes int64         `yaml:"max_scan_bytes" doc:"Bytes that one query may read from the cache and the store; more ends it with 413. 0: no bound."`
 	MaxText      int           `yaml:"max_text_bytes" doc:"Of one value that a function makes."`
@@ -25,7 +27,7 @@ type Config struct {
 
 // DefaultConfig returns the defaults.
 func DefaultConfig() Config {
-	return Config{MaxTime: time.Minute, MaxMemory: 1 << 30, MaxRows: 10_000_000, MaxText: 16 << 20, MaxPattern: 4 << 10,
+	return Config{MaxTime: time.Minute, MaxMemory: 1 << 30, SureMemory: 64 << 20, SharedMemory: 1 << 30, MaxRows: 10_000_000, MaxText: 16 << 20, MaxPattern: 4 << 10,
 		MaxAge: time.Second, StateBytes: 512 << 20, FooterBytes: 256 << 20, CacheBytes: 10 << 30}
 }
 
@@ -36,7 +38,7 @@ func (c *Config) Validate() error {
 	}
 	var errs []error
 	for name, v := range map[string]int64{
-		"max_time": int64(c.MaxTime), "max_memory": c.MaxMemory, "max_text_bytes": int64(c.MaxText), "max_pattern_bytes": int64(c.MaxPattern), "workers": int64(c.Workers),
+		"max_time": int64(c.MaxTime), "max_memory": c.MaxMemory, "sure_memory": c.SureMemory, "shared_memory": c.SharedMemory, "max_text_bytes": int64(c.MaxText), "max_pattern_bytes": int64(c.MaxPattern), "workers": int64(c.Workers),
 		"max_age": int64(c.MaxAge), "state_bytes": c.StateBytes, "footer_bytes": c.FooterBytes, "cache_bytes": c.CacheBytes,
 	} {
 		if v < 1 {

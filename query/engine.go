@@ -11,6 +11,7 @@ import (
 	"github.com/togodb/togo/internal/event"
 	"github.com/togodb/togo/internal/fragment"
 	"github.com/togodb/togo/query/exec"
+	"github.com/togodb/togo/query/exec/memory"
 	"github.com/togodb/togo/query/expr"
 	"github.com/togodb/togo/query/fail"
 	"github.com/togodb/togo/query/funcs"
@@ -51,6 +52,7 @@ type Engine struct {
 	cfg Config
 	Deps
 	functions expr.Library
+	memory    *memory.Pool
 }
 
 // NewEngine makes an engine.
@@ -64,7 +66,7 @@ func NewEngine(cfg Config, d Deps) (*Engine, error) {
 	if d.Now == nil {
 		d.Now = time.Now
 	}
-	return &Engine{cfg: cfg, Deps: d, functions: funcs.Library()}, nil
+	return &Engine{cfg: cfg, Deps: d, functions: funcs.Library(), memory: memory.NewPool(cfg.SureMemory, cfg.SharedMemory)}, nil
 }
 
 // planTries is how often a query is planned anew because files that it saw were collected before it read them, which
@@ -204,7 +206,7 @@ func (e *Engine) see(ctx context.Context, tenant event.TenantID, kind fragment.K
 }
 
 func (e *Engine) run(ctx context.Context, s *sql.Statement, p *plan, out *counter) error {
-	limits := exec.Limits{Memory: e.cfg.MaxMemory}
+	limits := exec.Limits{Memory: e.cfg.MaxMemory, Pool: e.memory}
 	if !s.Explain {
 		if err := out.columns(p.Outputs); err != nil {
 			return err

@@ -36,7 +36,7 @@ import (
 // Config are the settings.
 type Config struct {
 	MaxBodyBytes     int64         `yaml:"max_body_bytes" doc:"Of a request's body; a larger one is refused with 413."`
-	Concurrent       int           `yaml:"max_concurrent" doc:"Queries that run at one time; each may hold query.max_memory."`
+	Concurrent       int           `yaml:"max_concurrent" doc:"Queries that run at one time; each has query.sure_memory for itself."`
 	TenantConcurrent int           `yaml:"tenant_concurrent" doc:"Of these, queries of one tenant."`
 	TenantQueue      int           `yaml:"tenant_queue" doc:"Queries of one tenant that may wait for their turn; one more is refused with 429."`
 	Queue            int           `yaml:"queue" doc:"Queries that may wait, of all tenants; one more is refused with 429."`

@@ -11,6 +11,7 @@ package exec
 
 import (
 	"github.com/togodb/togo/internal/fragment"
+	"github.com/togodb/togo/query/exec/memory"
 	"github.com/togodb/togo/query/vec"
 )
 
@@ -39,6 +40,7 @@ type Output struct {
 
 // Limits of one query. 0 is none.
 type Limits struct {
-	Memory int64 // bytes that groups, rows to be sorted and the like take
-	Rows   int64 // of the answer; more is an error that names the limit
+	Memory int64        // bytes that groups, rows to be sorted and the like take
+	Pool   *memory.Pool // of all queries of the process; nil: none
+	Rows   int64        // of the answer; more is an error that names the limit
 }

@@ -14,7 +14,8 @@ import (
 // Run runs the plan over a source, which is not asked without FROM, by some workers. out gets the answer: its calls never overlap,
 // and a batch is valid until it returns. The error of out is returned, as that of the source and of ctx is.
 func (p *Plan) Run(ctx context.Context, src scan.Source, limits Limits, workers int, out func(*vec.Batch) error) error {
-	account := memory.NewAccount(limits.Memory)
+	account := limits.Pool.Account(limits.Memory)
+	defer account.Close()
 	err := p.run(ctx, src, account, limits, max(workers, 1), out)
 	if errors.Is(err, errEnough) {
 		return nil

@@ -17,7 +17,7 @@ type Query struct {
 
 // HeapBytes is what the role needs when all queries that may run hold all that they may.
 func (q *Query) HeapBytes() int64 {
-	return int64(q.HTTP.Concurrent)*q.Engine.MaxMemory + q.Engine.FooterBytes + q.Engine.StateBytes
+	return int64(q.HTTP.Concurrent)*q.Engine.SureMemory + q.Engine.SharedMemory + q.Engine.FooterBytes + q.Engine.StateBytes
 }
 
 func (q *Query) validate(grace time.Duration) error {

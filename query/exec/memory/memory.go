@@ -8,9 +8,32 @@ import (
 	"github.com/togodb/togo/query/fail"
 )
 
+// Pool is the memory of all queries of a process: each is sure of some, and what is beyond that they share. So a query
+// that needs much cannot take from another what that one is sure of.
+type Pool struct {
+	sure, shared int64
+	used         atomic.Int64 // of what is shared
+}
+
+// NewPool makes one: sure are bytes of each query, shared those of all.
+func NewPool(sure, shared int64) *Pool { return &Pool{sure: sure, shared: shared} }
+
+// Account makes one of the pool; p may be nil. Close must be called when nothing that it counts is kept.
+func (p *Pool) Account(limit int64) *Account { return &Account{limit: limit, pool: p} }
+
+// Used is how much of what is shared is taken.
+func (p *Pool) Used() int64 { return p.used.Load() }
+
+// move is what the pool sees of an account that went from one number of bytes to another.
+func (p *Pool) move(from, to int64) (full bool) {
+	n := max(to-p.sure, 0) - max(from-p.sure, 0)
+	return n != 0 && p.used.Add(n) > p.shared && n > 0
+}
+
 // Account is one query's, for all of its workers.
 type Account struct {
 	limit int64 // 0: none
+	pool  *Pool // nil: none
 	used  atomic.Int64
 }
 
@@ -20,12 +43,28 @@ func NewAccount(limit int64) *Account { return &Account{limit: limit} }
 // Used is how many bytes are taken, rounded up by each meter.
 func (a *Account) Used() int64 { return a.used.Load() }
 
+// Close gives all back to the pool, whatever meters still hold.
+func (a *Account) Close() { a.give(a.used.Load()) }
+
 func (a *Account) take(n int64) error {
-	if used := a.used.Add(n); a.limit > 0 && used > a.limit {
+	used := a.used.Add(n)
+	full := a.pool != nil && a.pool.move(used-n, used)
+	switch {
+	case a.limit > 0 && used > a.limit:
 		return fail.New(fail.TooLarge, "the query needs more memory than its limit of %d MiB for groups, rows to be sorted and the like; "+
 			"read a shorter time range, group by fewer distinct values, or add a LIMIT", (a.limit+1<<20-1)>>20)
+	case full:
+		return fail.New(fail.Unavailable, "the query needs more than %d MiB of memory for groups, rows to be sorted and the like, and other queries hold what there is; "+
+			"try again, or read a shorter time range", (a.pool.sure+1<<20-1)>>20)
 	}
 	return nil
+}
+
+func (a *Account) give(n int64) {
+	used := a.used.Add(-n)
+	if a.pool != nil {
+		a.pool.move(used+n, used)
+	}
 }
 
 // step is how much a meter takes at once, so that workers seldom meet at the account.
@@ -57,14 +96,14 @@ func (m *Meter) Sibling() *Meter { return m.account.Meter() }
 
 // Release gives all back.
 func (m *Meter) Release() {
-	m.account.used.Add(-m.held)
+	m.account.give(m.held)
 	m.held, m.left = 0, 0
 }
 
 // Give gives n bytes back.
 func (m *Meter) Give(n int64) {
 	if m.left += n; m.left > 2*step {
-		m.account.used.Add(step - m.left)
+		m.account.give(m.left - step)
 		m.held += step - m.left
 		m.left = step
 	}

@@ -18,7 +18,7 @@ var Null = errors.New("NULL")
 
 // MaxTexts bounds the bytes of text that one call makes for one batch: a value may be large, but not all of
 // thousands of rows.
-const MaxTexts = 256 << 20
+const MaxTexts = 64 << 20
 
 // Value is what a vector holds.
 type Value interface {
