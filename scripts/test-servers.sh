@@ -17,5 +17,6 @@ export TOGO_PYARROW=$root/.cache/python/bin/python
 go vet ./...
 go test -count=1 ./...
 (cd readback && CGO_ENABLED=1 go test -count=1 ./...)
+make sqldiff
 (cd bench/queries && CGO_ENABLED=1 go test -count=1 ./...)
 ./scripts/readme-examples.sh

@@ -224,6 +224,10 @@ func spelled(k kind, text string, nanos bool) expr {
 		return both("TIMESTAMPTZ "+literal(text+"Z"), "TIMESTAMPTZ "+literal(text+"Z"), k)
 	case kDate:
 		return both("DATE "+literal(text), "DATE "+literal(text), k)
+	case kWall:
+		return both("TIMESTAMP "+literal(text), "TIMESTAMP "+literal(text), k)
+	case kSpan:
+		return both("INTERVAL "+literal(text), "INTERVAL "+literal(text), k)
 	case kBool:
 		return both(text, text, k)
 	}

@@ -13,9 +13,10 @@ import (
 
 // result counts what came of a run.
 type result struct {
-	queries, answers, different, meant, refused int
-	printed                                     int
-	shown                                       map[string]int
+	queries, answers, different, refused int
+	meant                                map[string]int
+	printed                              int
+	shown                                map[string]int
 }
 
 // compareAll asks both engines n queries. Each query is asked of Togo in several variants, chosen by chance.
@@ -28,7 +29,8 @@ func compareAll(ctx context.Context, w *world, d *duck, sides []*tenantSide, n i
 		}
 		all = append(all, list...)
 	}
-	res := &result{shown: map[string]int{}}
+	l := &live{}
+	res := &result{meant: map[string]int{}, shown: map[string]int{}}
 	r := rand.New(rand.NewPCG(*seed, 9))
 	for i := range n {
 		s := sides[pickSide(i)]
@@ -36,6 +38,9 @@ func compareAll(ctx context.Context, w *world, d *duck, sides []*tenantSide, n i
 			return nil, err
 		}
 		p := s.gen.query()
+		if *constants {
+			p = s.gen.constants()
+		}
 		want := d.query(p.D, p.kinds)
 		res.queries++
 		if want.Error != "" {
@@ -43,13 +48,18 @@ func compareAll(ctx context.Context, w *world, d *duck, sides []*tenantSide, n i
 		}
 		for range *each {
 			v := all[r.IntN(len(all))]
-			res.one(v, s, p, want, v.ask(ctx, s.tenant, p.T))
+			res.one(v.name, s, p, want, v.ask(ctx, s.tenant, p.T))
 		}
+		got, err := l.ask(ctx, s.tenant, p.T)
+		if err != nil {
+			return nil, err
+		}
+		res.one("while a compactor works", s, p, want, got)
 	}
 	return res, nil
 }
 
-func (res *result) one(v variant, s *tenantSide, p pair, want, got *answer.Answer) {
+func (res *result) one(how string, s *tenantSide, p pair, want, got *answer.Answer) {
 	res.answers++
 	difference := answer.Difference(want, got, p.rules)
 	if got.Error != "" && !lawful(got.Error) {
@@ -58,8 +68,8 @@ func (res *result) one(v variant, s *tenantSide, p pair, want, got *answer.Answe
 	if difference == "" {
 		return
 	}
-	if isMeant(want, got) != "" {
-		res.meant++
+	if name := isMeant(&p, want, got); name != "" {
+		res.meant[name]++
 		return
 	}
 	res.different++
@@ -78,7 +88,7 @@ func (res *result) one(v variant, s *tenantSide, p pair, want, got *answer.Answe
 	if res.printed++; res.printed > *show {
 		return
 	}
-	fmt.Printf("DIFFERENT %s, tenant %s, %s\n  togo:   %s\n  duckdb: %s\n  %.2000s\n", map[bool]string{true: "in order"}[p.rules.Ordered], s.tenant, v.name, p.T, p.D, got.Error+"\n  "+difference)
+	fmt.Printf("DIFFERENT %s, tenant %s, %s\n  togo:   %s\n  duckdb: %s\n  %.2000s\n", map[bool]string{true: "in order"}[p.rules.Ordered], s.tenant, how, p.T, p.D, got.Error+"\n  "+difference)
 }
 
 func withoutQuoted(s string) string {

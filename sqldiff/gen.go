@@ -17,14 +17,19 @@ type generator struct {
 	cannot  bool // no row to look at: constants alone
 }
 
-func newGenerator(seed uint64, columns []*column, nanos bool) *generator {
+func newGenerator(seed uint64, columns []*column, nanos bool, more []template) *generator {
 	g := &generator{r: rand.New(rand.NewPCG(seed, 4)), columns: columns, nanos: nanos, tables: map[kind][]*template{}}
-	for i := range templates {
-		t := &templates[i]
+	for i := range len(templates) + len(more) {
+		var t *template
+		if i < len(templates) {
+			t = &templates[i]
+		} else {
+			t = &more[i-len(templates)]
+		}
 		if nanos && !wholeNanos(t) {
 			continue
 		}
-		for range max(1, t.weight) {
+		for range max(1, 4*t.weight, map[bool]int{false: 4}[t.auto]) {
 			g.tables[t.k] = append(g.tables[t.k], t)
 		}
 	}
@@ -33,8 +38,11 @@ func newGenerator(seed uint64, columns []*column, nanos bool) *generator {
 
 // wholeNanos tells forms that DuckDB computes to the nanosecond; most others it takes down to microseconds.
 func wholeNanos(t *template) bool {
-	if t.k == kWall || strings.ContainsAny(t.args, "wv") {
+	if t.k == kWall || strings.ContainsAny(t.args, "wvz") {
 		return false
+	}
+	if t.auto {
+		return t.args != "" && !strings.ContainsAny(t.args, "twav") && !strings.ContainsAny(string(t.k), "twav")
 	}
 	if t.k == kTime {
 		return strings.HasPrefix(t.t, "date_trunc") || strings.HasPrefix(t.t, "coalesce") || strings.HasPrefix(t.t, "greatest")
@@ -74,6 +82,17 @@ func (g *generator) column(k kind) *column {
 
 var words = []string{"", "a", "error", "web", "GET", "ä", "日本", "200", "timeout", "%", "x y", "it's", "12", "1.5", "true", "2025-07-01", `{"a":[1]}`, "'"}
 
+// odd are values at the edges, for queries without a table.
+var odd = map[kind][]string{
+	kText:   {"1_000", "+5", ".5", "5.", "0x10", "1e", "inf", "-Infinity", "  ", "nan", "１", "2025-7-1", "2025-02-30", "1969-12-31", "2025-07-01 24:00:00", "12:30", "1 day", "3 months 4 days", "t", "F", "yes", "ÀÉÎõü", "ǅ", "ﬃ", "a\u0301", "x\ty", "null", "[1, 2]", "9223372036854775808", "-9223372036854775808", "1e19", "0.5", "-0"},
+	kInt:    {"9223372036854775807", "-9223372036854775808", "2147483648", "9007199254740993", "-1", "0", "1000000", "64"},
+	kDouble: {"nan", "inf", "-inf", "-0.0", "1e308", "5e-324", "0.5", "1.5", "2.5", "-2.5", "1e15", "1e16", "123456789.125", "9.223372036854776e18", "0.1", "1e-7"},
+	kTime:   {"1969-12-31T23:59:59.999999", "1970-01-01T00:00:00", "1900-01-01T00:00:00", "2024-02-29T12:00:00", "2025-03-30T01:30:00", "2100-12-31T23:59:59", "2000-01-03T00:00:00", "2024-12-30T00:00:00"},
+	kDate:   {"1969-12-31", "2024-02-29", "1900-03-01", "2024-12-31", "2199-01-01", "2025-01-31"},
+	kWall:   {"1969-12-31 23:59:59.999999", "2025-03-30 02:30:00", "2025-10-26 02:30:00", "2024-02-29 12:00:00"},
+	kSpan:   {"1 month", "-1 day", "1 year 2 months 3 days 04:05:06.789", "-90 minutes", "400 days", "0 seconds", "36 hours", "-3 months 2 days", "100 milliseconds"},
+}
+
 func (g *generator) constant(k kind) expr {
 	if g.often(3) {
 		e := both("CAST(NULL AS "+sqlType[k]+")", "CAST(NULL AS "+sqlType[k]+")", k)
@@ -81,6 +100,9 @@ func (g *generator) constant(k kind) expr {
 			e.D = "CAST(NULL AS TIMESTAMP_NS)"
 		}
 		return e
+	}
+	if list := odd[k]; g.cannot && len(list) > 0 && g.often(40) {
+		return constant(k, pick(g, list), g.nanos)
 	}
 	if !g.cannot && g.often(60) {
 		if c := g.column(k); c != nil && len(c.samples[k]) > 0 && (c.small || k != kInt) {
@@ -98,7 +120,7 @@ func (g *generator) constant(k kind) expr {
 		return constant(k, pick(g, []string{"2025-06-30T23:00:00", "2025-07-01T00:15:00.5", "2025-06-30T22:00:00", "2025-07-02T00:00:00", "2025-06-30T23:59:59.123456"}), g.nanos)
 	case kDate:
 		return constant(k, pick(g, []string{"2025-06-30", "2025-07-01"}), g.nanos)
-	case kWall:
+	case kWall: // of no column
 		t := "TIMESTAMP " + literal(pick(g, []string{"2025-06-30 23:00:00", "2025-07-01 00:30:00.5", "2025-03-30 02:30:00"}))
 		return both(t, t, k)
 	case kSpan:
@@ -137,7 +159,9 @@ func (g *generator) fill(t *template, depth int) expr {
 		switch {
 		case t.k == kBool && k != kBool && i > 0 && g.often(75):
 			e = g.constant(k)
-		case k == kInt && t.k == kInt:
+		case k == kDouble && t.k == kText: // the last digit of a sine is not the same everywhere
+			e = g.leaf(k)
+		case k == kInt && (t.k == kInt || t.auto):
 			e = g.small(depth - 1)
 		default:
 			e = g.expr(k, depth-1)
@@ -188,7 +212,7 @@ func settled(e expr) expr {
 
 // neutral tells forms that want nothing of their arguments.
 func neutral(t *template) bool {
-	for _, s := range []string{"IS NULL", "IS NOT NULL", "DISTINCT FROM", "::", "CAST(", "coalesce", "nullif", "greatest", "least", "CASE", "if(", "'200'"} {
+	for _, s := range []string{"IS NULL", "IS NOT NULL", "DISTINCT FROM", "::", "CAST(", "coalesce", "nullif", "greatest", "least", "CASE", "if(", "'200'", "printf(", "format("} {
 		if strings.Contains(t.t, s) {
 			return true
 		}

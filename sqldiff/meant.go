@@ -1,6 +1,8 @@
 package main
 
 import (
+	"fmt"
+	"regexp"
 	"strings"
 
 	"github.com/togodb/togo/query/queryset/answer"
@@ -10,11 +12,39 @@ import (
 // kept out by how a query is spelled for DuckDB.
 var meant = []struct {
 	name, reason string
-	match        func(want, got *answer.Answer) bool
+	match        func(p *pair, want, got *answer.Answer) bool
 }{
 	{
+		"an error that need not come", "a value that cannot be had is an error where a row needs it. Which rows need it depends on what is computed first: the engines differ, so over a table an error of one alone is not compared. Without a table all is computed by both, and it is",
+		func(p *pair, want, got *answer.Answer) bool {
+			one := got.Error
+			if one == "" {
+				one = want.Error
+			}
+			return (want.Error == "") != (got.Error == "") && ofValue.MatchString(one) && lazy.MatchString(p.T)
+		},
+	},
+	{
+		"times out of range", "a time is 64 bits of nanoseconds in Togo, of microseconds in DuckDB: what lies outside of 1677 to 2262 is an error, and there is no infinite time",
+		func(_ *pair, want, got *answer.Answer) bool {
+			return strings.Contains(got.Error, "nanoseconds in 64 bits hold") || want.Error == "" && strings.Contains(fmt.Sprint(want.Rows), " t-1000") || strings.Contains(fmt.Sprint(want.Rows), "[t-1000")
+		},
+	},
+	{
+		"not in DuckDB", "what DuckDB says that it does not implement, as a time_bucket of days and hours",
+		func(_ *pair, want, got *answer.Answer) bool {
+			return got.Error == "" && strings.HasPrefix(want.Error, "Not implemented Error")
+		},
+	},
+	{
+		"smaller integers", "sign() and others are integers of 8 or 32 bits in DuckDB, which a text constant is cast to",
+		func(_ *pair, want, got *answer.Answer) bool {
+			return got.Error == "" && strings.HasPrefix(want.Error, "Conversion Error: Could not convert string") && strings.Contains(want.Error, "to INT")
+		},
+	},
+	{
 		"sum beyond BIGINT", "sum of BIGINT is BIGINT in Togo and HUGEINT in DuckDB: what does not fit is an error here",
-		func(want, got *answer.Answer) bool {
+		func(_ *pair, want, got *answer.Answer) bool {
 			if !strings.Contains(got.Error, "out_of_range") {
 				return false
 			}
@@ -34,6 +64,12 @@ var meant = []struct {
 	{"text of JSON", "white space between the tokens of a JSON value and the order of keys are not compared", nil},
 }
 
+// lazy tells queries of which a part may not be computed: over a table, and where something decides before.
+var lazy = regexp.MustCompile(` FROM events|NULL|TRY_CAST|CASE|coalesce|nullif|if\(| AND | OR | IN |try_`)
+
+// ofValue tells errors that come from a value and not from the text of a query.
+var ofValue = regexp.MustCompile(`^(invalid_value:|out_of_range:|Conversion Error|Out of Range Error|Invalid Input Error|Not implemented Error)`)
+
 func beyondInt64(digits string) bool {
 	neg := strings.HasPrefix(digits, "-")
 	digits, most := strings.TrimPrefix(digits, "-"), "9223372036854775807"
@@ -44,9 +80,9 @@ func beyondInt64(digits string) bool {
 }
 
 // isMeant names the difference on purpose that this is, or "".
-func isMeant(want, got *answer.Answer) string {
+func isMeant(p *pair, want, got *answer.Answer) string {
 	for _, m := range meant {
-		if m.match != nil && m.match(want, got) {
+		if m.match != nil && m.match(p, want, got) {
 			return m.name
 		}
 	}

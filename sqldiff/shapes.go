@@ -20,17 +20,17 @@ func (g *generator) query() pair {
 	switch n := g.r.IntN(100); {
 	case n < 30:
 		return g.rows()
-	case n < 45:
+	case n < 42:
 		return g.total()
-	case n < 80:
+	case n < 70:
 		return g.groups()
-	case n < 88:
+	case n < 77:
 		return g.distinct()
-	case n < 92:
+	case n < 80:
 		return g.page()
-	case n < 95:
+	case n < 82:
 		return g.letters()
-	case n < 97:
+	case n < 84:
 		return g.star()
 	}
 	return g.constants()
@@ -338,8 +338,8 @@ func (g *generator) constants() pair {
 	g.cannot = true
 	defer func() { g.cannot = false }()
 	var l list
-	for range 1 + g.r.IntN(4) {
-		l.add(g.any(3), "")
+	for range 1 + g.r.IntN(2) {
+		l.add(g.any(1+g.r.IntN(3)), "")
 	}
 	t, d := l.text()
 	return pair{T: "SELECT " + t, D: "SELECT " + d, kinds: l.kinds}

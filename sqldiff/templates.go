@@ -10,6 +10,7 @@ type template struct {
 	args   string
 	d      string
 	weight int // 0 is 1
+	auto   bool
 }
 
 // The letters of constants that functions take: n a number 0 to 8, p a pattern of LIKE, r a regular expression, u a unit of
@@ -47,7 +48,7 @@ var templates = []template{
 	// Texts.
 	{k: kText, t: "upper($1)", args: "s"}, {k: kText, t: "lower($1)", args: "s"}, {k: kText, t: "substr($1, $2)", args: "sm"}, {k: kText, t: "substring($1, $2, $3)", args: "smn"}, {k: kText, t: "substring($1 FROM $2 FOR $3)", args: "snn"}, {k: kText, t: "left($1, $2)", args: "sm"},
 	{k: kText, t: "right($1, $2)", args: "sm"}, {k: kText, t: "trim($1)", args: "s"}, {k: kText, t: "ltrim($1, $2)", args: "sc"}, {k: kText, t: "rtrim($1)", args: "s"}, {k: kText, t: "replace($1, $2, $3)", args: "scs"}, {k: kText, t: "split_part($1, $2, $3)", args: "scm"},
-	{k: kText, t: "concat($1, $2)", args: "ss"}, {k: kText, t: "concat_ws($1, $2, $3)", args: "css"}, {k: kText, t: "$1 || $2", args: "ss", weight: 2}, {k: kText, t: "reverse($1)", args: "s"}, {k: kText, t: "repeat($1, $2)", args: "sn"}, {k: kText, t: "lpad($1, $2, $3)", args: "snc"},
+	{k: kText, t: "concat($1, $2)", args: "ss"}, {k: kText, t: "concat_ws($1, $2, $3)", args: "css"}, {k: kText, t: "$1 || $2", args: "ss", weight: 2}, {k: kText, t: "reverse(md5($1))", args: "s"}, {k: kText, t: "repeat($1, $2)", args: "sn"}, {k: kText, t: "lpad($1, $2, $3)", args: "snc"},
 	{k: kText, t: "rpad($1, $2, $3)", args: "snc"}, {k: kText, t: "md5($1)", args: "s"}, {k: kText, t: "sha256($1)", args: "s"}, {k: kText, t: "regexp_extract($1, $2)", args: "sr"}, {k: kText, t: "regexp_extract($1, '([a-z]+) ([a-z]+)', 2)", args: "s"},
 	{k: kText, t: "regexp_replace($1, $2, '<\\0>')", args: "sr"}, {k: kText, t: "regexp_replace($1, $2, '', 'g')", args: "sr"}, {k: kText, t: "CAST($1 AS VARCHAR)", args: "i"}, {k: kText, t: "$1::VARCHAR", args: "b"}, {k: kText, t: "$1::VARCHAR", args: "d"},
 	{k: kText, t: "coalesce($1, $2)", args: "ss", weight: 2}, {k: kText, t: "nullif($1, $2)", args: "ss"}, {k: kText, t: "CASE WHEN $1 THEN $2 ELSE $3 END", args: "bss", weight: 2}, {k: kText, t: "strftime($1, $2)", args: "tF"}, {k: kText, t: "greatest($1, $2)", args: "ss"},
@@ -64,6 +65,12 @@ var templates = []template{
 	{k: kTime, t: "coalesce($1, $2)", args: "tt"}, {k: kTime, t: "TRY_CAST(left($1, 26) AS TIMESTAMPTZ)", args: "s"}, {k: kTime, t: "greatest($1, $2)", args: "tt"},
 	{k: kWall, t: "$1 AT TIME ZONE $2", args: "tz", weight: 3}, {k: kWall, t: "date_trunc('$2', $1)", args: "wu"}, {k: kWall, t: "TRY_CAST(left($1, 26) AS TIMESTAMP)", args: "s"}, {k: kWall, t: "$1 + $2", args: "wI"}, {k: kWall, t: "time_bucket($2, $1)", args: "wI"},
 	{k: kInt, t: "extract($2 FROM $1)", args: "wf"}, {k: kInt, t: "extract($2 FROM $1)", args: "af"}, {k: kInt, t: "date_diff('day', $1, $2)", args: "aa"}, {k: kInt, t: "extract(minute FROM $1)", args: "v"}, {k: kTime, t: "$1 AT TIME ZONE $2", args: "wz"},
+	{k: kInt, t: "$1 - $2", args: "aa"}, {k: kInt, t: "$1 | $2", args: "ii"}, {k: kInt, t: "$1 << $2", args: "in"}, {k: kInt, t: "$1 >> $2", args: "in"}, {k: kInt, t: "date_sub('$3', $1, $2)", args: "ttu"}, {k: kInt, t: "date_diff('$3', $1, $2)", args: "wwu"},
+	{k: kInt, t: "date_diff('$3', $1, $2)", args: "aau"}, {k: kInt, t: "date_part('$2', $1)", args: "vg"}, {k: kText, t: "strftime($1, $2)", args: "aF"}, {k: kText, t: "printf('%d-%s', $1, $2)", args: "is"}, {k: kText, t: "format('{}|{}', $1, $2)", args: "si"},
+	{k: kWall, t: "strptime(strftime($1, '%Y-%m-%d %H:%M:%S'), '%Y-%m-%d %H:%M:%S')", args: "w"}, {k: kWall, t: "try_strptime($1, '%Y-%m-%d')", args: "s"}, {k: kTime, t: "date_trunc('$2', $1, $3)", args: "tuz", d: "date_trunc('$2', $1 AT TIME ZONE $3) AT TIME ZONE $3"},
+	{k: kTime, t: "time_bucket($2, $1, $3)", args: "tIz"}, {k: kSpan, t: "$1 + $2", args: "vv"}, {k: kSpan, t: "$1 - $2", args: "vv"}, {k: kSpan, t: "$1 * $2", args: "vn"}, {k: kSpan, t: "-$1", args: "v"}, {k: kBool, t: "$1 $2 $3", args: "vkv"}, {k: kBool, t: "$1 $2 $3", args: "wkw"},
+	{k: kWall, t: "$1 - $2", args: "wI"}, {k: kSpan, t: "$1 - $2", args: "ww"}, {k: kWall, t: "$1 + $2", args: "aI"}, {k: kWall, t: "$1::TIMESTAMP", args: "t"}, {k: kTime, t: "$1::TIMESTAMPTZ", args: "w"}, {k: kWall, t: "$1::TIMESTAMP", args: "a"}, {k: kDate, t: "$1::DATE", args: "w"},
+	{k: kSpan, t: "TRY_CAST($1 AS INTERVAL)", args: "s"}, {k: kBool, t: "TRY_CAST($1 AS BOOLEAN)", args: "s"}, {k: kBool, t: "$1::BOOLEAN", args: "i"}, {k: kBool, t: "$1::BOOLEAN", args: "d"}, {k: kInt, t: "CAST($1 AS BIGINT)", args: "s"}, {k: kDouble, t: "CAST($1 AS DOUBLE)", args: "s"},
 	{k: kDate, t: "$1::DATE", args: "t"}, {k: kDate, t: "$1 + $2", args: "am", d: "$1 + ($2)::INTEGER"}, {k: kWall, t: "date_trunc('$2', $1)", args: "au"}, {k: kDate, t: "TRY_CAST($1 AS DATE)", args: "s"},
 	{k: kSpan, t: "$1 - $2", args: "tt"}, {k: kSpan, t: "$1", args: "I"},
 }
@@ -74,10 +81,10 @@ var choices = map[byte][]string{
 	'p': {"'%error%'", "'%Error%'", "'%timeout'", "'GET%'", "'%100\\%%'", "'%a_b%'", "'_eb'", "'%é%'", "''", "'%'", "'host-0_'", "'web'", "'%日本%'", "'%a%e%'", "'%ß%'", "'x'", "'%''s%'", "'%\\\\%'"},
 	'r': {"'err'", "'^[a-z]+'", "'[0-9]+$'", "'(?i)ERROR'", "'a|e'", "'\\d{2,}'", "'\\bms\\b'", "'^$'", "'.'", "'[^a-z ]+'", "'é'", "'o{2}'"},
 	'u': {"hour", "minute", "second", "day", "month", "week", "quarter", "year"}, 'f': {"year", "month", "day", "hour", "minute", "dow", "doy", "week", "quarter", "isodow", "second"},
-	'z': {"'Europe/Berlin'", "'America/New_York'", "'UTC'"}, 'F': {"'%Y-%m-%d'", "'%H:%M:%S'", "'%a %b %d %Y %I:%M %p'", "'%j %U %%'"},
+	'z': {"'Europe/Berlin'", "'America/New_York'", "'UTC'"}, 'F': {"'%Y-%m-%d'", "'%H:%M:%S'", "'%a %b %d %Y %I:%M %p'", "'%j %U %%'", "'%y%m%d %-d/%-m %-H %p %B %A'", "'%f %g %w %u %W %V %G'", "'%c | %x | %X'"},
 	'c': {"'a'", "'e'", "' '", "'er'", "'日'", "'-'", "'web'", "'x'", "'0'"}, 'J': {"'a'", "'$.a'", "'$.b.c'", "'b'", "'$[0]'", "'$.l[1]'", "'$.nothing'", "'$[1]'", "'id'"},
 	'T': {"'2025-06-30T23:00:00Z'", "'2025-07-01'", "'2025-06-30 23:30:00.25'", "'2025-07-01T02:00:00+02:00'", "'2025-06-30 22:00'", "'2025-07-01T00:00:00.000001Z'"},
-	'I': {"INTERVAL '5 minutes'", "INTERVAL '1 hour'", "INTERVAL '90 seconds'", "INTERVAL 1 DAY", "INTERVAL '17 minutes'"}, 'q': {"0.5", "0.9", "0.99", "0", "1", "0.25"},
+	'g': {"year", "month", "day", "hour", "minute", "second", "millisecond", "quarter"}, 'I': {"INTERVAL '5 minutes'", "INTERVAL '1 hour'", "INTERVAL '90 seconds'", "INTERVAL 1 DAY", "INTERVAL '17 minutes'", "INTERVAL '1 month'", "INTERVAL '2 weeks'"}, 'q': {"0.5", "0.9", "0.99", "0", "1", "0.25"},
 }
 
 func fill(format string, parts []string) string {

@@ -104,7 +104,7 @@ const shards = queryset.WorldShards
 
 func newCompactor(set *queryset.Set) (*compactor.Compactor, *time.Duration, error) {
 	cfg := compactor.DefaultConfig()
-	cfg.FanIn, cfg.Ratio, cfg.MaxInputs = 3, 2, 6
+	cfg.FanIn, cfg.Ratio, cfg.MaxInputs, cfg.QueryGrace = 3, 2, 6, 0
 	clock := new(time.Duration)
 	c, err := compactor.New(cfg, compactor.Deps{
 		Store: set.Store, Meta: set.Meta, Shards: func() int { return shards }, Tenants: set.Tenants, Worker: "sqldiff",
