@@ -33,14 +33,63 @@ type page struct {
 	values vec.Vector // of its rows
 }
 
-var pages = sync.Pool{New: func() any { return new(page) }}
+// spares keeps the memory of pages that were read, for the next. (A sync.Pool would give it away at each collection, of which a scan of large
+// pages has many.)
+type spares struct {
+	mu    sync.Mutex
+	pages []*page
+	rows  [][]int32
+	bytes int
+}
 
-// keepPage bounds the memory of a page that is used again.
-const keepPage = 4 << 20
+const (
+	// keepPage bounds the memory of a page that is used again, keepPages that of all.
+	keepPage  = 4 << 20
+	keepPages = 64 << 20
+	// keepRows bounds how many lists of rows are used again.
+	keepRows = 32
+)
 
-func (p *page) free() {
-	if p.raw.Kept() <= keepPage {
-		pages.Put(p)
+// page gives one, empty or used.
+func (p *spares) page() *page {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	n := len(p.pages)
+	if n == 0 {
+		return new(page)
+	}
+	out := p.pages[n-1]
+	p.pages = p.pages[:n-1]
+	p.bytes -= out.raw.Kept()
+	return out
+}
+
+func (p *spares) free(old *page) {
+	n := old.raw.Kept()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if n <= keepPage && p.bytes+n <= keepPages {
+		p.pages, p.bytes = append(p.pages, old), p.bytes+n
+	}
+}
+
+// list gives memory for n rows.
+func (p *spares) list(n int) []int32 {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if k := len(p.rows); k > 0 && cap(p.rows[k-1]) >= n {
+		out := p.rows[k-1][:n]
+		p.rows = p.rows[:k-1]
+		return out
+	}
+	return make([]int32, n)
+}
+
+func (p *spares) freeList(rows []int32) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if rows != nil && len(p.rows) < keepRows {
+		p.rows = append(p.rows, rows)
 	}
 }
 
@@ -181,7 +230,7 @@ func (c *chunk) decode(i int) (*page, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := pages.Get().(*page)
+	p := c.g.run.spares.page()
 	got, err := c.reader.Read(b, &p.raw)
 	if err == nil && got != nil && got.Coded() != c.coded() {
 		err = fmt.Errorf("page %d has codes: %t, and there is a dictionary: %t", i, got.Coded(), c.coded())
@@ -190,7 +239,7 @@ func (c *chunk) decode(i int) (*page, error) {
 		err = fmt.Errorf("page %d has not the %d rows that the offset index says", i, c.pages[i].Rows)
 	}
 	if err != nil {
-		p.free()
+		c.g.run.spares.free(p)
 		return nil, c.fail(err)
 	}
 	c.g.run.stats.Pages.Add(1)
@@ -208,7 +257,7 @@ func (c *chunk) release(row int) {
 
 func (c *chunk) drop(i int) {
 	if c.live[i] != nil {
-		c.live[i].free()
+		c.g.run.spares.free(c.live[i])
 		c.live[i] = nil
 	}
 }

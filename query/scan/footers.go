@@ -7,37 +7,52 @@ import (
 	"sync"
 
 	"github.com/togodb/togo/internal/fragment"
+	"github.com/togodb/togo/internal/fragment/parquetfile"
 	"github.com/togodb/togo/query/fail"
 )
 
-// footers keeps the footers and indexes of files that were opened lately, up to some bytes. Files never change, so what is
+// footers keeps the footers, indexes and Bloom filters of files that were read lately, up to some bytes. Files never change, so what is
 // kept is right as long as it is asked for.
 type footers struct {
 	mu    sync.Mutex
 	most  int64
 	bytes int64
-	byKey map[string]*list.Element
+	byKey map[place]*list.Element
 	order *list.List // of *known, the one used last in front
 }
 
-// known is what was read of a file's end. It is immutable.
+// place is a file's end, or where a filter lies in it.
+type place struct {
+	key string
+	at  int64 // 0: the end
+}
+
+// known is what was read of a file's end, or a filter. It is immutable.
 type known struct {
-	key    string
+	place
+	filter      *parquetfile.Filter // nil: it is a file's end
+	filterBytes int64
+
 	footer *fragment.Footer
 	index  piece // all indexes of the file; empty: not read
 	sure   bool  // the indexes have a checksum, and it is right
 }
 
-func (k *known) size() int64 { return k.footer.Memory + int64(len(k.index.data)) + 200 }
-
-func newFooters(most int64) *footers {
-	return &footers{most: most, byKey: map[string]*list.Element{}, order: list.New()}
+func (k *known) size() int64 {
+	if k.filter != nil {
+		return k.filterBytes + 300
+	}
+	return k.footer.Memory + int64(len(k.index.data)) + 300
 }
 
-func (c *footers) get(key string) *known {
+func newFooters(most int64) *footers {
+	return &footers{most: most, byKey: map[place]*list.Element{}, order: list.New()}
+}
+
+func (c *footers) get(at place) *known {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	e := c.byKey[key]
+	e := c.byKey[at]
 	if e == nil {
 		return nil
 	}
@@ -49,13 +64,13 @@ func (c *footers) get(key string) *known {
 func (c *footers) put(k *known) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if e := c.byKey[k.key]; e != nil {
+	if e := c.byKey[k.place]; e != nil {
 		c.remove(e)
 	}
 	if k.size() > c.most {
 		return
 	}
-	c.byKey[k.key] = c.order.PushFront(k)
+	c.byKey[k.place] = c.order.PushFront(k)
 	for c.bytes += k.size(); c.bytes > c.most; {
 		c.remove(c.order.Back())
 	}
@@ -63,7 +78,7 @@ func (c *footers) put(k *known) {
 
 func (c *footers) remove(e *list.Element) {
 	k := c.order.Remove(e).(*known)
-	delete(c.byKey, k.key)
+	delete(c.byKey, k.place)
 	c.bytes -= k.size()
 }
 
@@ -96,7 +111,7 @@ func (x *run) get(f *Fragment, from, n int64) (piece, error) {
 
 // footer gives what is known of a fragment's end, and what was read of it, if it was.
 func (x *run) footer(f *Fragment) (*known, piece, error) {
-	if k := x.footers.get(f.Key); k != nil {
+	if k := x.footers.get(place{key: f.Key}); k != nil {
 		return k, piece{}, nil
 	}
 	n := min(f.Bytes, fragment.TailBytes)
@@ -120,7 +135,7 @@ func (x *run) footer(f *Fragment) (*known, piece, error) {
 	if err != nil {
 		return nil, piece{}, err
 	}
-	k := &known{key: f.Key, footer: footer}
+	k := &known{place: place{key: f.Key}, footer: footer}
 	if at := footer.Indexes; tail.has(at) {
 		if k, err = k.withIndex(piece{at.From, bytes.Clone(tail.part(at))}); err != nil {
 			return nil, piece{}, err
@@ -136,7 +151,7 @@ func (k *known) withIndex(index piece) (*known, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &known{k.key, k.footer, index, sure}, nil
+	return &known{place: k.place, footer: k.footer, index: index, sure: sure}, nil
 }
 
 // indexes reads the file's indexes, if they are not there.

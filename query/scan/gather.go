@@ -1,6 +1,7 @@
 package scan
 
 import (
+	"slices"
 	"unsafe"
 
 	"github.com/togodb/togo/query/vec"
@@ -41,7 +42,7 @@ func (o *gather) add(w *window) error {
 			if err != nil {
 				return err
 			}
-			o.batch.Cols[slot] = v
+			o.batch.Cols[slot] = constant(v)
 		}
 		return o.emit()
 	}
@@ -56,6 +57,29 @@ func (o *gather) add(w *window) error {
 		return o.flush()
 	}
 	return nil
+}
+
+// constant gives a vector of one value, if v has one value in all rows: that is how columns that the rows are sorted by
+// come, and those that are rarely there.
+func constant(v *vec.Vector) *vec.Vector {
+	n := v.Len
+	switch {
+	case n == 0 || v.Const:
+		return v
+	case v.Nulls != nil:
+		if !v.Nulls[0] || !v.Nulls[n/2] || slices.Contains(v.Nulls, false) {
+			return v
+		}
+		return vec.Constant(v.Type, vec.Value{}, n)
+	case v.Dict == nil || v.Codes[0] != v.Codes[n-1] || v.Codes[0] != v.Codes[n/2]:
+		return v
+	}
+	for _, code := range v.Codes {
+		if code != v.Codes[0] {
+			return v
+		}
+	}
+	return vec.Constant(v.Type, v.Dict.At(int(v.Codes[0])), n)
 }
 
 // take copies a vector behind what waits.

@@ -1,6 +1,7 @@
 package scan
 
 import (
+	"bytes"
 	"slices"
 
 	"github.com/togodb/togo/internal/fragment"
@@ -31,7 +32,8 @@ func (g *rowGroup) prune() (bool, error) {
 			}
 		}
 	}
-	g.windows = windowsOf(runs)
+	g.memory = g.run.spares.list(int(g.meta.Rows))
+	g.windows = windowsOf(runs, g.memory)
 	return true, nil
 }
 
@@ -113,6 +115,9 @@ func (g *rowGroup) byFilter(s *stage) (bool, error) {
 }
 
 func (g *rowGroup) filterOf(c *fragment.Chunk) (*parquetfile.Filter, error) {
+	if k := g.run.footers.get(place{g.file.Key, c.Bloom.From}); k != nil {
+		return k.filter, nil
+	}
 	p := g.file.tail
 	if !p.has(c.Bloom) {
 		var err error
@@ -120,7 +125,11 @@ func (g *rowGroup) filterOf(c *fragment.Chunk) (*parquetfile.Filter, error) {
 			return nil, err
 		}
 	}
-	return g.file.footer.Filter(g.file.Key, c, p.part(c.Bloom))
+	filter, err := g.file.footer.Filter(g.file.Key, c, bytes.Clone(p.part(c.Bloom)))
+	if err == nil && filter != nil {
+		g.run.footers.put(&known{place: place{g.file.Key, c.Bloom.From}, filter: filter, filterBytes: c.Bloom.Len()})
+	}
+	return filter, err
 }
 
 // entries are what a condition on one column says of the entries of its dictionary.

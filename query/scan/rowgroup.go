@@ -19,6 +19,7 @@ type rowGroup struct {
 	slots   []slot
 	later   []int // by slot: how many stages, with the output, still use it
 	windows []window
+	memory  []int32 // for the rows of windows
 }
 
 func newRowGroup(x *run, o *opened, n int) *rowGroup {
@@ -112,6 +113,7 @@ func (g *rowGroup) close() {
 			c.close()
 		}
 	}
+	g.run.spares.freeList(g.memory)
 	*g = rowGroup{run: g.run, file: g.file}
 }
 

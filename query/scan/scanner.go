@@ -34,6 +34,7 @@ type Scanner struct {
 	ranges  Ranges
 	ahead   int
 	footers *footers
+	spares  spares
 }
 
 var _ Source = (*Scanner)(nil)
@@ -62,6 +63,7 @@ type run struct {
 	files   []candidate // not opened yet, in order
 	groups  []*rowGroup
 	opening int // files whose row groups may still come
+	reading int // row groups under way
 }
 
 // Scan reads the rows of r's fragments; see Source.
@@ -169,6 +171,7 @@ func (x *run) runner() {
 		switch {
 		case group != nil:
 			err = group.scan()
+			x.readOne()
 		case file != nil:
 			err = x.open(file)
 		default:
@@ -185,9 +188,10 @@ func (x *run) take() (*candidate, *rowGroup) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	for x.ctx.Err() == nil {
-		if len(x.groups) > 0 {
+		if len(x.groups) > 0 && x.mayRead() {
 			g := x.groups[0]
 			x.groups = x.groups[1:]
+			x.reading++
 			return nil, g
 		}
 		if len(x.files) > 0 {
@@ -196,12 +200,24 @@ func (x *run) take() (*candidate, *rowGroup) {
 			x.opening++
 			return f, nil
 		}
-		if x.opening == 0 {
+		if x.opening == 0 && len(x.groups) == 0 {
 			break
 		}
 		x.changed.Wait()
 	}
 	return nil, nil
+}
+
+// mayRead tells that one more row group may be begun. Of a Top the first ones are read without others ahead, as these may be all.
+func (x *run) mayRead() bool {
+	return x.r.Top == nil || x.r.Top.Full.Load() || x.reading < cap(x.workers)
+}
+
+func (x *run) readOne() {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.reading--
+	x.changed.Broadcast()
 }
 
 // addGroups puts row groups on the list: of a Top those first that may have its first rows.

@@ -1,6 +1,7 @@
 package scan
 
 import (
+	"math"
 	"slices"
 )
 
@@ -57,7 +58,7 @@ func (g *rowGroup) keepFirst(times []int64) {
 			times[i] = ^times[i] // turns the order around, without an overflow
 		}
 	}
-	bound := int64(1<<63 - 1)
+	bound := int64(math.MaxInt64)
 	if top.Full.Load() {
 		bound = top.Bound.Load()
 		if top.Descending {
@@ -65,7 +66,7 @@ func (g *rowGroup) keepFirst(times []int64) {
 		}
 	}
 	if n := top.Rows; n > 0 && n < len(times) {
-		bound = min(bound, nth(slices.Clone(times), n-1))
+		bound = min(bound, nth(times, n-1))
 	}
 	kept := g.windows[:0]
 	for _, w := range g.windows {
@@ -84,34 +85,22 @@ func (g *rowGroup) keepFirst(times []int64) {
 	g.windows = kept
 }
 
-// nth is the value that would stand at k if v were sorted.
-func nth(v []int64, k int) int64 {
-	for len(v) > 1 {
-		pivot := max(min(v[0], v[len(v)/2]), min(max(v[0], v[len(v)/2]), v[len(v)-1])) // the middle one of three
-		below, same := 0, 0
-		for i, x := range v { // [0, below) < pivot, [below, below+same) == pivot, then those above that were looked at
-			switch {
-			case x < pivot:
-				v[i] = v[below+same]
-				v[below+same] = v[below]
-				v[below] = x
-				below++
-			case x == pivot:
-				v[i] = v[below+same]
-				v[below+same] = x
-				same++
-			}
+// nth is the value that would stand at k if times were sorted. k is small beside them: what cannot be among the first k+1 is passed over.
+func nth(times []int64, k int) int64 {
+	kept := make([]int64, 0, min(2*(k+1)+1024, len(times)+1))
+	bound := int64(math.MaxInt64)
+	for _, t := range times {
+		if t > bound {
+			continue
 		}
-		switch {
-		case k < below:
-			v = v[:below]
-		case k < below+same:
-			return pivot
-		default:
-			v, k = v[below+same:], k-below-same
+		if kept = append(kept, t); len(kept) == cap(kept) {
+			slices.Sort(kept)
+			kept = kept[:k+1]
+			bound = kept[k]
 		}
 	}
-	return v[0]
+	slices.Sort(kept)
+	return kept[k]
 }
 
 // limit keeps no more rows than the request wants at all.

@@ -14,14 +14,16 @@ const windowRows = 4096
 type window struct {
 	from, to int
 	rows     []int32 // those that are left, ascending; nil: all
+	memory   []int32 // for as many rows as it has
 }
 
-// windowsOf cuts runs of rows into windows.
-func windowsOf(runs []rowRange) []window {
+// windowsOf cuts runs of rows into windows; memory is for all rows of the row group.
+func windowsOf(runs []rowRange, memory []int32) []window {
 	var out []window
 	for _, r := range runs {
 		for from := r.from; from < r.to; from += windowRows {
-			out = append(out, window{from: from, to: min(from+windowRows, r.to)})
+			to := min(from+windowRows, r.to)
+			out = append(out, window{from: from, to: to, memory: memory[from:to]})
 		}
 	}
 	return out
@@ -39,15 +41,15 @@ func (w *window) left() int {
 func (w *window) part(from, to int) window {
 	if w.rows != nil {
 		rows := w.rows[from:to]
-		return window{int(rows[0]), int(rows[len(rows)-1]) + 1, rows}
+		return window{from: int(rows[0]), to: int(rows[len(rows)-1]) + 1, rows: rows}
 	}
-	return window{w.from + from, w.from + to, nil}
+	return window{from: w.from + from, to: w.from + to}
 }
 
 // all lists the rows that are left, in memory that may be written over from its start.
 func (w *window) all() []int32 {
 	if w.rows == nil {
-		w.rows = make([]int32, w.to-w.from)
+		w.rows = w.memory[:w.to-w.from]
 		for i := range w.rows {
 			w.rows[i] = int32(w.from + i)
 		}
@@ -120,10 +122,34 @@ func (w *window) keep(v *vec.Vector) {
 	w.set(n)
 }
 
+// anyOf tells whether one of the codes is one of those that by marks.
+func anyOf(codes []int32, by []uint8) bool {
+	for len(codes) >= 16 {
+		some := uint8(0)
+		for _, code := range codes[:16] {
+			some |= by[code]
+		}
+		if some != 0 {
+			return true
+		}
+		codes = codes[16:]
+	}
+	for _, code := range codes {
+		if by[code] != 0 {
+			return true
+		}
+	}
+	return false
+}
+
 // keepCodes keeps the rows whose code is one for which the condition is TRUE.
 func (w *window) keepCodes(v *vec.Vector, truth *entries) {
-	rows, n := w.all(), 0
 	by := truth.by
+	if v.Nulls == nil && !anyOf(v.Codes, by) {
+		w.rows = []int32{}
+		return
+	}
+	rows, n := w.all(), 0
 	if v.Nulls == nil {
 		for i, row := range rows {
 			rows[n] = row

@@ -20,6 +20,9 @@ var unzipper = sync.OnceValue(func() *zstd.Decoder {
 	return d
 })
 
+// unzipSlack is how much room more than a page has lets it be unpacked without asking for each step whether there is room.
+const unzipSlack = 64
+
 // ChunkReader decodes the pages of one column chunk in the order in which they lie.
 // What it is given may be damaged: that is an error, never a panic, and costs no more
 // memory than the limit.
@@ -69,8 +72,8 @@ func (r *ChunkReader) Read(b []byte, into *Page) (*Page, error) {
 	if h.kind == format.DictionaryPage {
 		raw = new([]byte)
 	}
-	if cap(*raw) < int(h.raw) {
-		*raw = make([]byte, 0, h.raw)
+	if cap(*raw) < int(h.raw)+unzipSlack {
+		*raw = make([]byte, 0, h.raw+unzipSlack)
 	}
 	out, err := unzipper().DecodeAll(b[n:], (*raw)[:0])
 	if err != nil {

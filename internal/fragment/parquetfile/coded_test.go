@@ -3,6 +3,8 @@ package parquetfile
 import (
 	"bytes"
 	"fmt"
+	"math/rand/v2"
+	"slices"
 	"testing"
 )
 
@@ -31,5 +33,48 @@ func TestCodedValuesLieInMemoryOnce(t *testing.T) {
 	}
 	if kept := int64(c.Kept()); kept > 5*d.Kept() {
 		t.Errorf("%d bytes for a dictionary of %d", kept, d.Kept())
+	}
+}
+
+// TestUnpack reads values of every width, of every number of them.
+func TestUnpack(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 1))
+	for width := range 33 {
+		for n := range 70 {
+			want := make([]int64, n)
+			packed := make([]byte, (n+7)/8*width)
+			for i := range want {
+				want[i] = int64(r.Uint64() & (1<<width - 1))
+				for b := range width {
+					if want[i]>>b&1 == 1 {
+						packed[(i*width+b)/8] |= 1 << ((i*width + b) % 8)
+					}
+				}
+			}
+			got := make([]int64, n)
+			unpack(got, packed, width)
+			if !slices.Equal(got, want) {
+				t.Fatalf("%d values of %d bits: %v, not %v", n, width, got, want)
+			}
+			codes := make([]int32, n)
+			unpack(codes, packed, width)
+			for i := range codes {
+				if uint32(codes[i]) != uint32(want[i]) {
+					t.Fatalf("%d codes of %d bits: %d, not %d", n, width, codes[i], want[i])
+				}
+			}
+		}
+	}
+}
+
+func BenchmarkUnpack(b *testing.B) {
+	for _, width := range []int{1, 3, 8, 12} {
+		b.Run(fmt.Sprint(width), func(b *testing.B) {
+			packed, dst := make([]byte, PageRows/8*width), make([]int32, PageRows)
+			for b.Loop() {
+				unpack(dst, packed, width)
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/PageRows, "ns/value")
+		})
 	}
 }

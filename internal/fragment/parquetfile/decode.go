@@ -119,6 +119,13 @@ func decodeCodes(dst []int32, src []byte, size int) error {
 func unpack[T int32 | int64](dst []T, packed []byte, width int) {
 	mask := uint64(1)<<width - 1
 	bit, i := 0, 0
+	switch {
+	case width <= 8:
+		i = unpackEights(dst, packed, width, mask)
+	case width <= 16:
+		i = unpackFours(dst, packed, width, mask)
+	}
+	bit = i * width
 	for ; i < len(dst) && bit>>3+8 <= len(packed); i++ {
 		dst[i] = T(binary.LittleEndian.Uint64(packed[bit>>3:]) >> (bit & 7) & mask)
 		bit += width
@@ -129,6 +136,41 @@ func unpack[T int32 | int64](dst []T, packed []byte, width int) {
 		dst[i] = T(binary.LittleEndian.Uint64(last[:]) >> (bit & 7) & mask)
 		bit += width
 	}
+}
+
+// unpackEights reads as many values of at most 8 bits as whole words hold, eight of each, and tells how many.
+func unpackEights[T int32 | int64](dst []T, packed []byte, width int, mask uint64) int {
+	i, s := 0, uint(width)
+	for at := 0; len(dst)-i >= 8 && at+8 <= len(packed); at += width {
+		w := binary.LittleEndian.Uint64(packed[at:])
+		d := dst[i : i+8 : i+8]
+		d[0] = T(w & mask)
+		d[1] = T(w >> (s & 63) & mask)
+		d[2] = T(w >> (2 * s & 63) & mask)
+		d[3] = T(w >> (3 * s & 63) & mask)
+		d[4] = T(w >> (4 * s & 63) & mask)
+		d[5] = T(w >> (5 * s & 63) & mask)
+		d[6] = T(w >> (6 * s & 63) & mask)
+		d[7] = T(w >> (7 * s & 63) & mask)
+		i += 8
+	}
+	return i
+}
+
+// unpackFours reads as many values of 9 to 16 bits as whole words hold, twice four of eight, and tells how many.
+func unpackFours[T int32 | int64](dst []T, packed []byte, width int, mask uint64) int {
+	i, s, half, shift := 0, uint(width), 4*width>>3, 4*width&7
+	for at := 0; len(dst)-i >= 8 && at+half+8 <= len(packed); at += width {
+		w := binary.LittleEndian.Uint64(packed[at:])
+		v := binary.LittleEndian.Uint64(packed[at+half:]) >> shift
+		d := dst[i : i+8 : i+8]
+		d[0], d[4] = T(w&mask), T(v&mask)
+		d[1], d[5] = T(w>>(s&63)&mask), T(v>>(s&63)&mask)
+		d[2], d[6] = T(w>>(2*s&63)&mask), T(v>>(2*s&63)&mask)
+		d[3], d[7] = T(w>>(3*s&63)&mask), T(v>>(3*s&63)&mask)
+		i += 8
+	}
+	return i
 }
 
 // unpackWide is unpack for up to 64 bits.

@@ -10,7 +10,8 @@ import (
 )
 
 // Filter is the Bloom filter of a column chunk of byte arrays.
-type Filter struct{ blocks *bytes.Reader }
+// It is safe for concurrent use.
+type Filter struct{ blocks []byte }
 
 // ReadFilter reads a filter with its header, whose checksum was compared before.
 func ReadFilter(b []byte) (*Filter, error) {
@@ -22,11 +23,11 @@ func ReadFilter(b []byte) (*Filter, error) {
 	if in.Len() == 0 || in.Len() != int(h.NumBytes) || in.Len()%bloom.BlockSize != 0 {
 		return nil, errors.New("not as long as its header says")
 	}
-	return &Filter{bytes.NewReader(b[len(b)-in.Len():])}, nil
+	return &Filter{b[len(b)-in.Len():]}, nil
 }
 
 // Has is false if the chunk surely has not this value.
 func (f *Filter) Has(value string) bool {
-	ok, err := bloom.CheckSplitBlock(f.blocks, f.blocks.Size(), bloom.XXH64{}.Sum64([]byte(value)))
+	ok, err := bloom.CheckSplitBlock(bytes.NewReader(f.blocks), int64(len(f.blocks)), bloom.XXH64{}.Sum64([]byte(value)))
 	return ok || err != nil
 }
