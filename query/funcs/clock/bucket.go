@@ -63,7 +63,7 @@ func bucketed(f *expr.Func, t, third vec.Type) *expr.Func {
 func bucket(t, third vec.Type, widths func(i int) (width, error)) expr.Eval {
 	return func(s *expr.Scratch, args []*vec.Vector, n int) (*vec.Vector, error) {
 		ints, mask := each.Column[int64](args[1])
-		of := start(third, args)
+		of := start(t, third, args)
 		return each.Rows(s, t, args, n, func(i int) (int64, error) {
 			w, err := widths(i)
 			if err != nil {
@@ -85,21 +85,25 @@ func bucket(t, third vec.Type, widths func(i int) (width, error)) expr.Eval {
 }
 
 // start gives the start of the bucket of a time in a row, by what the third argument is.
-func start(third vec.Type, args []*vec.Vector) func(w width, at int64, i int) (int64, error) {
+func start(t, third vec.Type, args []*vec.Vector) func(w width, at int64, i int) (int64, error) {
 	switch third {
 	case 0:
 		return func(w width, at int64, _ int) (int64, error) { return w.start(at, w.origin()) }
 	case interval:
 		offsets, mask := each.Column[vec.Span](args[2])
 		return func(w width, at int64, i int) (int64, error) {
-			at, err := calendar.Subtract(at, offsets[i&mask])
+			offset := offsets[i&mask]
+			if t == date && w.months != 0 { // months of dates are moved by whole days
+				offset.Nanos -= offset.Nanos % calendar.Day
+			}
+			at, err := calendar.Subtract(at, offset)
 			if err == nil {
 				at, err = w.start(at, w.origin())
 			}
 			if err != nil {
 				return 0, err
 			}
-			return calendar.Add(at, offsets[i&mask])
+			return calendar.Add(at, offset)
 		}
 	case text:
 		names, mask := each.Column[string](args[2])

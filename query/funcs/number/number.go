@@ -48,7 +48,12 @@ func double(name, example, doc string, f func(float64) float64) *expr.Func {
 func rounding() []*expr.Func {
 	same := func(n int64) (int64, error) { return n, nil }
 	ceil := double("ceil", "ceil(2.1) = 3", "The next whole number that is not smaller.", math.Ceil)
-	even := func(x float64, digits int64) float64 { return scaled(x, digits, math.RoundToEven) }
+	even := func(x float64, digits int64) float64 {
+		if math.Mod(math.Abs(x)*math.Pow(10, float64(digits+1)), 10) == 5 {
+			return scaled(x/2, digits, math.Round) * 2
+		}
+		return scaled(x, digits, math.Round)
+	}
 	roundEven := one("round_even", "round_even(2.5, 0) = 2", "Rounded to so many digits after the point, halves to the even digit.", dbl, each.Two(dbl, each.Sure2(even)), dbl, num)
 	list := []*expr.Func{
 		one("abs", "abs(-5) = 5", "The number without its sign.", num, each.One(num, absInt), num),
@@ -60,7 +65,7 @@ func rounding() []*expr.Func {
 		one("trunc", "trunc(5) = 5", "The number itself.", num, each.One(num, same), num),
 		one("trunc", "trunc(1234, -2) = 1200", "The number without what is after so many digits; negative: before the point.", num, each.Two(num, each.Sure2(truncInt)), num, num),
 		double("trunc", "trunc(-2.7) = -2", "The number without what is after the point.", math.Trunc),
-		one("trunc", "trunc(2.789, 2) = 2.78", "The number without what is after so many digits.", dbl, each.Two(dbl, each.Sure2(func(x float64, n int64) float64 { return scaled(x, n, math.Trunc) })), dbl, num),
+		one("trunc", "trunc(2.789, 2) = 2.78", "The number without what is after so many digits.", dbl, each.Two(dbl, each.Sure2(truncDouble)), dbl, num),
 		one("round", "round(5) = 5", "The number itself.", num, each.One(num, same), num),
 		double("round", "round(2.5) = 3", "Rounded to a whole number, halves away from zero.", math.Round),
 		one("round", "round(1250, -2) = 1300", "Rounded to so many digits after the point; negative: before it.", num, each.Two(num, roundInt), num, num),
@@ -106,6 +111,19 @@ func scaled(x float64, digits int64, f func(float64) float64) float64 {
 	}
 	m := math.Pow(10, float64(digits))
 	y = f(x*m) / m
+	if math.IsInf(y, 0) || math.IsNaN(y) {
+		return x
+	}
+	return y
+}
+
+// truncDouble gives the number itself where it cannot be scaled.
+func truncDouble(x float64, digits int64) float64 {
+	m := math.Pow(10, math.Abs(float64(digits)))
+	y := math.Trunc(x*m) / m
+	if digits < 0 {
+		y = math.Trunc(x/m) * m
+	}
 	if math.IsInf(y, 0) || math.IsNaN(y) {
 		return x
 	}
@@ -163,7 +181,7 @@ func powers() []*expr.Func {
 		}
 	}
 	pow := one("pow", "pow(2, 10) = 1024", "The first to the power of the second; ^ and ** are the same.", dbl, each.Two(dbl, each.Sure2(math.Pow)), dbl, dbl)
-	log10 := one("log10", "log10(1000) = 3", "The logarithm to base 10.", dbl, each.One(dbl, positive("log10", math.Log10)), dbl)
+	tenth := one("log10", "log10(1000) = 3", "The logarithm to base 10.", dbl, each.One(dbl, positive("log10", log10)), dbl)
 	return []*expr.Func{
 		one("sqrt", "sqrt(9) = 3", "The square root.", dbl, each.One(dbl, func(x float64) (float64, error) {
 			if x < 0 {
@@ -174,11 +192,11 @@ func powers() []*expr.Func {
 		double("cbrt", "cbrt(27) = 3", "The cube root.", math.Cbrt),
 		double("exp", "exp(0) = 1", "e to the power of the number.", math.Exp),
 		pow, also("power", pow),
-		one("ln", "ln(1) = 0", "The natural logarithm.", dbl, each.One(dbl, positive("ln", math.Log)), dbl),
-		one("log", "log(100) = 2", "The logarithm to base 10.", dbl, each.One(dbl, positive("log", math.Log10)), dbl),
+		one("ln", "ln(1) = 0", "The natural logarithm.", dbl, each.One(dbl, positive("ln", ln)), dbl),
+		one("log", "log(100) = 2", "The logarithm to base 10.", dbl, each.One(dbl, positive("log", log10)), dbl),
 		one("log", "log(2, 8) = 3", "The logarithm of the second to the base of the first.", dbl, each.Two(dbl, logBase), dbl, dbl),
 		one("log2", "log2(8) = 3", "The logarithm to base 2.", dbl, each.One(dbl, positive("log2", math.Log2)), dbl),
-		log10,
+		tenth,
 		one("gamma", "gamma(5) = 24", "The gamma function.", dbl, each.One(dbl, func(x float64) (float64, error) {
 			if x == 0 {
 				return 0, outOfRange("gamma of 0")
@@ -195,15 +213,32 @@ func powers() []*expr.Func {
 	}
 }
 
+// subnormal is below what math.Log and math.Log10 are good for.
+const subnormal = 0x1p-1022
+
+func ln(x float64) float64 {
+	if x < subnormal {
+		return math.Log(x*0x1p54) - 54*math.Ln2
+	}
+	return math.Log(x)
+}
+
+func log10(x float64) float64 {
+	if x < subnormal {
+		return math.Log10(x*0x1p54) - 54*(math.Ln2/math.Ln10)
+	}
+	return math.Log10(x)
+}
+
 func logBase(base, x float64) (float64, error) {
 	if base <= 0 || x <= 0 {
 		return 0, outOfRange("log of a number that is not above 0")
 	}
-	b := math.Log10(base)
+	b := log10(base)
 	if b == 0 {
 		return 0, outOfRange("log to the base 1")
 	}
-	return math.Log10(x) / b, nil
+	return log10(x) / b, nil
 }
 
 func angles() []*expr.Func {
@@ -291,7 +326,7 @@ func whole() []*expr.Func {
 			return a % b, nil
 		}), num, num),
 		one("mod", "mod(7.5, 2) = 1.5", "The rest of a division, with the sign of the first.", dbl, each.Two(dbl, each.Sure2(math.Mod)), dbl, dbl),
-		one("fmod", "fmod(7.5, 2) = 1.5", "The same as mod.", dbl, each.Two(dbl, each.Sure2(math.Mod)), dbl, dbl),
+		one("fmod", "fmod(-7.5, 2) = 0.5", "The rest of a division, with the sign of the second.", dbl, each.Two(dbl, each.Sure2(func(x, y float64) float64 { return x - y*math.Floor(x/y) })), dbl, dbl),
 		gcd, also("greatest_common_divisor", gcd), lcm, also("least_common_multiple", lcm),
 		one("factorial", "factorial(5) = 120", "The product of the numbers from 1 on, up to 20.", num, each.One(num, factorial), num),
 		one("bit_count", "bit_count(255) = 8", "How many bits are set.", num, each.One(num, each.Sure(func(n int64) int64 { return int64(bits.OnesCount64(uint64(n))) })), num),
