@@ -47,6 +47,7 @@ func (g *grouper) total() int {
 // add adds the rows of a batch.
 func (g *grouper) add(b *vec.Batch) error {
 	var ids []uint32
+	g.scratch.Begin()
 	if g.groups != nil {
 		cols, err := evalAll(g.g.keys, g.scratch, b)
 		if err != nil {
@@ -70,6 +71,7 @@ func (g *grouper) add(b *vec.Batch) error {
 
 func (g *grouper) aggregate(i int, b *vec.Batch, ids []uint32) error {
 	a := &g.g.aggregates[i]
+	g.scratch.Begin()
 	if a.filter != nil {
 		sel, all, err := selected([]expr.Expr{a.filter}, g.scratch, b)
 		if err != nil || !all && len(sel) == 0 {

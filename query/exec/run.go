@@ -46,6 +46,7 @@ func (p *Plan) run(ctx context.Context, src scan.Source, account *memory.Account
 	}
 	t := newTail(ctx, p, account, limits, 1, out)
 	err = g.batches(func(b *vec.Batch) error {
+		t.workers[0].scratch.Begin()
 		sel, all, err := selected(p.group.having, t.workers[0].scratch, b)
 		if err != nil || !all && len(sel) == 0 {
 			return err

@@ -65,6 +65,7 @@ func newTail(ctx context.Context, p *Plan, account *memory.Account, limits Limit
 // add takes rows of one worker.
 func (t *tail) add(worker int, b *vec.Batch) error {
 	p, w := t.p, t.workers[worker]
+	w.scratch.Begin()
 	if p.limit == 0 {
 		return errEnough
 	}
@@ -207,6 +208,7 @@ func (t *tail) distinctRows(w *tailWorker) error {
 			}
 			continue
 		}
+		w.scratch.Begin()
 		all, err := evalAll(t.p.after, w.scratch, &vec.Batch{Len: to - from, Cols: cols})
 		if err != nil {
 			return err

@@ -132,7 +132,7 @@ func castKernel(from, to vec.Type, try bool, at fail.Placed) runFunc {
 
 // textKernel makes texts of values; they share one string.
 func textKernel(format func([]byte, vec.Value) []byte) runFunc {
-	return func(_ *Scratch, args []*vec.Vector, n int, nulls []bool) (*vec.Vector, error) {
+	return func(s *Scratch, args []*vec.Vector, n int, nulls []bool) (*vec.Vector, error) {
 		out := vec.New(vec.Text, n)
 		buf := make([]byte, 0, 16*n)
 		ends := make([]int, n)
@@ -141,6 +141,9 @@ func textKernel(format func([]byte, vec.Value) []byte) runFunc {
 				buf = format(buf, args[0].At(i))
 			}
 			ends[i] = len(buf)
+		}
+		if err := s.Make(len(buf)); err != nil {
+			return nil, err
 		}
 		all, start := string(buf), 0
 		for i, end := range ends {

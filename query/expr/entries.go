@@ -17,6 +17,7 @@ type entries struct {
 	codes  []int32     // by entry, into coded
 	anyNul bool
 	done   []bool // by entry, unless whole
+	bytes  int    // of text
 }
 
 // byEntry computes the operator for the entries of the only operand that is not constant.
@@ -27,18 +28,47 @@ func (o *op) byEntry(s *Scratch, args []*vec.Vector, varying int) (*vec.Vector, 
 	}
 	e, _ := s.Memo[o].(*entries)
 	if e == nil || e.dict != v.Dict {
+		s.drop(o, e)
 		e = o.newEntries(s, args, varying)
-		if s.Memo == nil {
-			s.Memo = map[any]any{}
-		}
-		s.Memo[o] = e
+		s.keep(o, e, 0)
 	}
 	if !e.whole {
+		before := e.bytes
 		if err := o.addEntries(s, e, args, varying); err != nil {
 			return nil, err
 		}
+		s.keep(o, e, before)
 	}
 	return e.rows(v), nil
+}
+
+// keep puts results, which had some bytes before, into Memo, if there is room for them.
+func (s *Scratch) keep(o *op, e *entries, before int) {
+	s.kept += e.bytes - before
+	if s.kept > maxKept {
+		s.drop(o, e)
+		return
+	}
+	if s.Memo == nil {
+		s.Memo = map[any]any{}
+	}
+	s.Memo[o] = e
+}
+
+func (s *Scratch) drop(o *op, e *entries) {
+	if e != nil {
+		s.kept -= e.bytes
+		delete(s.Memo, o)
+	}
+}
+
+// size is the bytes of a vector's texts.
+func size(v *vec.Vector) int {
+	n := 0
+	for _, t := range v.Texts {
+		n += len(t)
+	}
+	return n
 }
 
 // newEntries tries all entries at once.
@@ -46,14 +76,16 @@ func (o *op) newEntries(s *Scratch, args []*vec.Vector, varying int) *entries {
 	dict := args[varying].Dict
 	e := &entries{dict: dict}
 	if dict.Len <= wholeDictionary {
+		made := s.made
 		out, err := o.run(s, replace(args, varying, dict), dict.Len, nil)
 		if err == nil {
-			e.out, e.whole, e.anyNul = out.Flat(), true, out.Nulls != nil
+			e.out, e.whole, e.anyNul, e.bytes = out.Flat(), true, out.Nulls != nil, size(out)
 			if o.t.HasTexts() {
 				e.coded, e.codes = distinct(e.out)
 			}
 			return e
 		}
+		s.made = made // an entry that failed may be one that no row has
 	}
 	e.out = vec.New(o.t, dict.Len)
 	e.done = make([]bool, dict.Len)
@@ -91,6 +123,7 @@ func (o *op) addEntries(s *Scratch, e *entries, args []*vec.Vector, varying int)
 		}
 		return err
 	}
+	e.bytes += size(out)
 	e.anyNul = e.anyNul || out.MayHaveNulls()
 	e.out.Scatter(out, missing)
 	return nil

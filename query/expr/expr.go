@@ -44,6 +44,9 @@ type Scratch struct {
 	Ctx context.Context // ends long evaluations
 	// Memo keeps results by dictionary and expression, and whatever a function wants to keep.
 	Memo map[any]any
+
+	made int // bytes of text since Begin
+	kept int // bytes of text that entries in Memo have
 }
 
 // Column reads a slot of the batch.

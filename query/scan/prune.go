@@ -187,6 +187,7 @@ func (g *rowGroup) entries(s *stage) (entries, error) {
 func ask(scratch *expr.Scratch, s *stage, dict *vec.Vector, slots int) entries {
 	in := &vec.Batch{Len: dict.Len, Cols: make([]*vec.Vector, slots)}
 	in.Cols[s.slots[0]] = dict
+	scratch.Begin()
 	v, err := s.cond.Eval(scratch, in)
 	if err != nil {
 		return entries{}

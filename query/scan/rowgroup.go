@@ -167,6 +167,7 @@ func (g *rowGroup) filter(worker int, s *stage, truth entries) error {
 		case truth.by != nil:
 			w.keepCodes(in.Cols[s.slots[0]], &truth)
 		default:
+			scratch.Begin()
 			v, err := s.cond.Eval(scratch, in)
 			if err != nil {
 				return err

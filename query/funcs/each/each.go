@@ -9,16 +9,11 @@ import (
 	"errors"
 
 	"github.com/togodb/togo/query/expr"
-	"github.com/togodb/togo/query/fail"
 	"github.com/togodb/togo/query/vec"
 )
 
 // Null is given by a function whose result is NULL.
 var Null = errors.New("NULL")
-
-// MaxTexts bounds the bytes of text that one call makes for one batch: a value may be large, but not all of
-// thousands of rows.
-const MaxTexts = 64 << 20
 
 // Value is what a vector holds.
 type Value interface {
@@ -65,7 +60,6 @@ func Rows[R Result](s *expr.Scratch, out vec.Type, args []*vec.Vector, n int, f 
 	count := rows(args, n)
 	v := &vec.Vector{Type: out, Len: n, Const: count < n}
 	results := make([]R, count)
-	var total int
 	for i := range results {
 		if i&127 == 127 {
 			if err := ended(s); err != nil {
@@ -84,8 +78,8 @@ func Rows[R Result](s *expr.Scratch, out vec.Type, args []*vec.Vector, n int, f 
 			continue
 		}
 		if t, ok := any(&r).(*string); ok {
-			if total += len(*t); total > MaxTexts {
-				return nil, fail.New(fail.TooLarge, "texts of more than %d MiB in one step; make shorter ones", MaxTexts>>20)
+			if err := s.Make(len(*t)); err != nil {
+				return nil, err
 			}
 		}
 		results[i] = r

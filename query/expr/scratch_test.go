@@ -1,0 +1,70 @@
+package expr
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/togodb/togo/query/fail"
+	"github.com/togodb/togo/query/vec"
+)
+
+// TestScratch: texts are bounded from Begin to Begin, and what is kept by dictionary entry is bounded over all.
+func TestScratch(t *testing.T) {
+	large := &Func{Name: "large", Args: []vec.Type{vec.Text}, Out: vec.Text,
+		Eval: func(s *Scratch, args []*vec.Vector, n int) (*vec.Vector, error) {
+			out := vec.New(vec.Text, n)
+			for i := range n {
+				out.Texts[i] = strings.Repeat(args[0].Texts[i], 1<<20)
+				if err := s.Make(len(out.Texts[i])); err != nil {
+					return nil, err
+				}
+			}
+			return out, nil
+		}}
+	env := &Env{Functions: Library{"large": {large}}}
+	e, err := Bind(parse(t, "large(s)"), wide, env)
+	if err != nil {
+		t.Fatal(err)
+	}
+	entries := func(n int) *vec.Batch {
+		v := vec.New(vec.Text, n)
+		for i := range n {
+			v.Texts[i] = string(rune('a' + i%26))
+			if i >= 26 {
+				v.Texts[i] = "" // costs nothing
+			}
+		}
+		in := &vec.Batch{Len: n, Cols: make([]*vec.Vector, len(wide.columns))}
+		in.Cols[8] = encode(v)
+		return in
+	}
+	s := &Scratch{}
+	few, many := entries(10), entries(26)
+	for range 20 {
+		s.Begin()
+		if _, err := e.Eval(s, few); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if s.kept == 0 || len(s.Memo) != 1 {
+		t.Errorf("%d bytes of %d are kept", s.kept, len(s.Memo))
+	}
+	s.Begin()
+	for _, in := range []*vec.Batch{many, many} { // beyond maxKept
+		if _, err := e.Eval(s, in); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if s.kept != 0 || len(s.Memo) != 0 {
+		t.Errorf("%d bytes of %d are kept", s.kept, len(s.Memo))
+	}
+	s.Begin()
+	for range maxMade >> 20 / 26 {
+		if _, err = e.Eval(s, many); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err = e.Eval(s, many); fail.CodeOf(err) != fail.TooLarge {
+		t.Errorf("texts without end: %v", err)
+	}
+}
