@@ -144,6 +144,10 @@ func anyOf(codes []int32, by []uint8) bool {
 
 // keepCodes keeps the rows whose code is one for which the condition is TRUE.
 func (w *window) keepCodes(v *vec.Vector, truth *entries) {
+	if w.rows == nil && v.Nulls == nil {
+		w.keepBlocks(v.Codes, truth.by)
+		return
+	}
 	by := truth.by
 	if v.Nulls == nil && !anyOf(v.Codes, by) {
 		w.rows = []int32{}
@@ -166,4 +170,33 @@ func (w *window) keepCodes(v *vec.Vector, truth *entries) {
 		}
 	}
 	w.set(n)
+}
+
+// keepBlocks is keepCodes of a whole window without nulls. It counts first: mostly no row is left, or all are.
+func (w *window) keepBlocks(codes []int32, by []uint8) {
+	n := 0
+	for from := 0; from < len(codes); from += vec.Block {
+		block := codes[from:min(from+vec.Block, len(codes))]
+		if vec.Alike(block) {
+			n += int(by[block[0]]) * len(block)
+			continue
+		}
+		for _, code := range block {
+			n += int(by[code])
+		}
+	}
+	switch n {
+	case 0:
+		w.rows = []int32{}
+		return
+	case len(codes):
+		return
+	}
+	rows := make([]int32, n+1) // of which the last is written and not kept
+	n = 0
+	for i, code := range codes {
+		rows[n] = int32(w.from + i)
+		n += int(by[code])
+	}
+	w.rows = rows[:n]
 }
