@@ -13,6 +13,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"text/tabwriter"
@@ -84,7 +85,15 @@ func run(ctx context.Context, bin, dir string, seed uint64) (failed bool, err er
 	fmt.Printf("all stored after %.1f s\n\n", time.Since(began).Seconds())
 	fmt.Printf("%d fragments and %d id segments; waiting for the compactor\n", stored.Fragments, stored.IDSegments)
 	d.showObjects()
+	before, err := d.answers(ctx, ledger.Tenants())
+	if err != nil {
+		return false, err
+	}
 	if err := d.compacted(ctx); err != nil {
+		return false, err
+	}
+	afterwards, err := d.answers(ctx, ledger.Tenants())
+	if err != nil {
 		return false, err
 	}
 	after, err := d.Status(ctx)
@@ -94,7 +103,7 @@ func run(ctx context.Context, bin, dir string, seed uint64) (failed bool, err er
 	fmt.Printf("\n%d fragments and %d id segments after compaction; what they replaced is deleted\n", after.Fragments, after.IDSegments)
 	d.showObjects()
 	fmt.Println()
-	failed, err = d.report(ctx, ledger, stored.Fragments)
+	failed, err = d.report(ctx, ledger, stored.Fragments, changed(before, afterwards))
 	if err != nil {
 		return false, err
 	}
@@ -221,7 +230,7 @@ func (d *demo) resting(ctx context.Context) (bool, error) {
 }
 
 // report compares and prints; failed says that a promise does not hold.
-func (d *demo) report(ctx context.Context, ledger *oracle.Ledger, before int) (failed bool, err error) {
+func (d *demo) report(ctx context.Context, ledger *oracle.Ledger, before int, wrong []string) (failed bool, err error) {
 	stored, err := d.Stored(ctx, ledger.Tenants())
 	if err != nil {
 		return false, err
@@ -253,19 +262,27 @@ func (d *demo) report(ctx context.Context, ledger *oracle.Ledger, before int) (f
 	if err := tw.Flush(); err != nil {
 		return false, err
 	}
-	for _, l := range append(lost, extra...) {
+	miscounted, err := d.miscounted(ctx, stored, ledger.Tenants())
+	if err != nil {
+		return false, err
+	}
+	wrong = append(wrong, miscounted...)
+	for _, l := range slices.Concat(lost, extra, wrong) {
 		fmt.Println("WRONG:", l)
 	}
 	d.show(ctx, "where", "where")
 	d.show(ctx, "events --tenant shop --limit 3", "events", "--tenant", "shop", "--limit", "3")
+	for _, q := range shown {
+		d.show(ctx, fmt.Sprintf("query --tenant %s %q", q.tenant, q.text), "query", "--url", "http://"+d.httpAddr, "--tenant", q.tenant, q.text)
+	}
 	d.show(ctx, "dead-letters --tenant security --limit 3", "dead-letters", "--tenant", "security", "--limit", "3")
 	verified := d.show(ctx, "verify", "verify")
 	fmt.Printf("\nGo on with: %s --dir %s --config %s dev\n", d.Bin, filepath.Dir(d.log.Name()), filepath.Join(filepath.Dir(d.log.Name()), "togo.yaml"))
 	fmt.Printf("then, elsewhere: curl -H 'X-Scope-OrgID: me' --data-binary '{\"event_id\":\"1\",\"hello\":\"world\"}' http://localhost:8080/v1/ingest\n")
-	fmt.Printf("and: %s --dir %s events --tenant me\n\n", d.Bin, filepath.Dir(d.log.Name()))
-	failed = len(lost)+len(extra) > 0 || !verified || status.Fragments >= before
-	fmt.Printf("RESULT sent=%d unique=%d stored=%d duplicates=%d conflicts=%d dead=%d lost=%d extra=%d fragments_before=%d fragments_after=%d\n",
-		sent, unique, rows, t.Duplicate, t.Conflict, t.Dead, len(lost), len(extra), before, status.Fragments)
+	fmt.Printf("and: %s query --tenant me 'SELECT * FROM events'\n\n", d.Bin)
+	failed = len(lost)+len(extra)+len(wrong) > 0 || !verified || status.Fragments >= before
+	fmt.Printf("RESULT sent=%d unique=%d stored=%d duplicates=%d conflicts=%d dead=%d lost=%d extra=%d fragments_before=%d fragments_after=%d wrong_answers=%d\n",
+		sent, unique, rows, t.Duplicate, t.Conflict, t.Dead, len(lost), len(extra), before, status.Fragments, len(wrong))
 	return failed, nil
 }
 
