@@ -273,7 +273,7 @@ func (d *demo) report(ctx context.Context, ledger *oracle.Ledger, before int, wr
 	d.show(ctx, "where", "where")
 	d.show(ctx, "events --tenant shop --limit 3", "events", "--tenant", "shop", "--limit", "3")
 	for _, q := range shown {
-		d.show(ctx, fmt.Sprintf("query --tenant %s %q", q.tenant, q.text), "query", "--url", "http://"+d.httpAddr, "--tenant", q.tenant, q.text)
+		d.show(ctx, fmt.Sprintf("query --tenant %s %q", q.tenant, q.text), "query", "--server", "http://"+d.httpAddr, "--tenant", q.tenant, q.text)
 	}
 	d.show(ctx, "dead-letters --tenant security --limit 3", "dead-letters", "--tenant", "security", "--limit", "3")
 	verified := d.show(ctx, "verify", "verify")
