@@ -102,6 +102,7 @@ func TestQueryOfAServer(t *testing.T) {
 		"hush": {Tenants: []string{"acme"}, Roles: []access.Role{access.Query}},
 		"root": {Tenants: []string{"*"}, Roles: []access.Role{access.Operator}},
 	}
+	c.Query.Engine.MaxTime = time.Minute
 	p := newProcess(c, store, quiet)
 	if err := p.start(t.Context(), []string{roleQuery}); err != nil { // without Kafka
 		t.Fatal(err)

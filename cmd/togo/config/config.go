@@ -20,8 +20,6 @@ import (
 	"github.com/togodb/togo/internal/event"
 	"github.com/togodb/togo/internal/kafka"
 	"github.com/togodb/togo/internal/objstore/s3store"
-	"github.com/togodb/togo/query"
-	"github.com/togodb/togo/query/api"
 	"github.com/togodb/togo/router"
 	"github.com/togodb/togo/router/intake"
 	"github.com/togodb/togo/writer"
@@ -110,7 +108,7 @@ func Default() *Config {
 		Router:     router.DefaultConfig(),
 		Writer:     writer.DefaultConfig(),
 		Compactor:  compactor.DefaultConfig(),
-		Query:      Query{Engine: query.DefaultConfig(), HTTP: api.DefaultConfig()},
+		Query:      defaultQuery(),
 	}
 }
 
