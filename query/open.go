@@ -7,6 +7,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/togodb/togo/internal/chain"
 	"github.com/togodb/togo/internal/fragment"
 	"github.com/togodb/togo/internal/objstore"
 	"github.com/togodb/togo/internal/shardlog"
@@ -25,6 +26,7 @@ type Parts struct {
 	Registerer prometheus.Registerer // nil: no metrics
 	Logger     *slog.Logger          // slog.Default
 	Now        func() time.Time      // time.Now
+	Backoff    chain.Backoff         // between tries of reads that the store did not answer
 }
 
 // Node is an Engine with all that it works on.
@@ -39,21 +41,22 @@ func Open(cfg Config, p Parts) (*Node, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
+	logs := patient{p.Store, p.Backoff}
 	follower, err := snapshot.New(snapshot.Config{
-		Store: p.Store, Meta: p.Meta, Placements: p.Placements, MaxAge: cfg.MaxAge, MaxBytes: cfg.StateBytes,
-		Now: p.Now, Logger: p.Logger, LogMetrics: p.LogMetrics, Registerer: p.Registerer,
+		Store: logs, Meta: p.Meta, Placements: p.Placements, MaxAge: cfg.MaxAge, MaxBytes: cfg.StateBytes,
+		Now: p.Now, Backoff: p.Backoff, Logger: p.Logger, LogMetrics: p.LogMetrics, Registerer: p.Registerer,
 	})
 	if err != nil {
 		return nil, err
 	}
 	cache, err := rangecache.Open(rangecache.Config{
-		Store: p.Store, StoreID: p.Meta.ID, Dir: cfg.CacheDir, MaxBytes: cfg.CacheBytes, Logger: p.Logger, Registerer: p.Registerer,
+		Store: p.Store, StoreID: p.Meta.ID, Dir: cfg.CacheDir, MaxBytes: cfg.CacheBytes, Backoff: p.Backoff, Logger: p.Logger, Registerer: p.Registerer,
 	})
 	if err != nil {
 		return nil, err
 	}
 	if p.Columns == nil {
-		p.Columns = fragment.NewRegistry(p.Store, fragment.RegistryConfig{})
+		p.Columns = fragment.NewRegistry(logs, fragment.RegistryConfig{})
 	}
 	scanner := scan.NewScanner(cache, scan.Config{FooterBytes: cfg.FooterBytes})
 	engine, err := NewEngine(cfg, Deps{

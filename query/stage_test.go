@@ -22,6 +22,8 @@ import (
 
 var quiet = slog.New(slog.DiscardHandler)
 
+var noPause = chain.Backoff{Sleep: func(ctx context.Context, _ time.Duration) error { return ctx.Err() }}
+
 // stage is a store with a writer and compactors, whose calls always go well, and a node that meets the store's faults.
 type stage struct {
 	t     *testing.T
@@ -30,6 +32,7 @@ type stage struct {
 	node  *query.Node
 	gen   *queryset.Events
 	now   time.Duration // of compactors
+	cuts  bool          // the store cuts reads off without a word
 
 	mu   sync.Mutex                 // guards sent
 	sent map[string]event.Timestamp // what was committed, by id
@@ -59,7 +62,7 @@ func (s *stage) open(store objstore.Store, change func(*query.Config)) *query.No
 	if change != nil {
 		change(&cfg)
 	}
-	node, err := query.Open(cfg, query.Parts{Store: store, Meta: s.set.Meta, Placements: s.set.Placements, Logger: quiet})
+	node, err := query.Open(cfg, query.Parts{Store: store, Meta: s.set.Meta, Placements: s.set.Placements, Logger: quiet, Backoff: noPause})
 	if err != nil {
 		s.t.Fatal(err)
 	}

@@ -42,7 +42,8 @@ type Config struct {
 	MaxBytes int64
 	// Parallel bounds the shards that one snapshot reads at a time, and the requests for each; 8.
 	Parallel int
-	// Tries bounds how often what the store did not answer is asked for; 5. Backoff is the pause between them.
+	// Tries bounds how often the placements or a log are read again when the store did not answer; 2. Backoff is the pause between them, and
+	// a Store that is patient with each single request does more.
 	Tries      int
 	Backoff    chain.Backoff
 	Now        func() time.Time      // for ages alone; time.Now
@@ -65,7 +66,7 @@ func (c *Config) Validate() error {
 	orDefault(&c.IdleAfter, 10*time.Minute)
 	orDefault(&c.MaxBytes, 512<<20)
 	orDefault(&c.Parallel, 8)
-	orDefault(&c.Tries, 5)
+	orDefault(&c.Tries, 2)
 	if c.Now == nil {
 		c.Now = time.Now
 	}

@@ -287,7 +287,7 @@ func TestForeignVectorsAreRefused(t *testing.T) {
 // error of its own, and the next question reads it again.
 func TestFaultsOfTheStore(t *testing.T) {
 	w := newWorld(t, 2)
-	w.f = w.follower(Config{Backoff: noPause})
+	w.f = w.follower(Config{Backoff: noPause, Tries: 5})
 	w.commit(30)
 	w.store.Add(objstore.Rule{Effect: objstore.FailBefore, Err: objstore.ErrUnavailable, Times: 3})
 	w.same("after three refusals", all(w.at(w.f, fragment.Events, nil)), w.live(shardlog.TableEvents))
