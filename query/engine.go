@@ -94,7 +94,7 @@ func (e *Engine) Query(ctx context.Context, r Request, out Sink) (sum *Summary, 
 		return sum, err
 	}
 	bounded(statement.Select, r.From, r.To, r.Limit)
-	env := &expr.Env{Now: begin.UTC(), MaxText: e.cfg.MaxText, MaxPattern: e.cfg.MaxPattern, Functions: e.functions}
+	env := &expr.Env{Ctx: ctx, Now: begin.UTC(), MaxText: e.cfg.MaxText, MaxPattern: e.cfg.MaxPattern, Functions: e.functions}
 	for try := 1; ; try++ {
 		p, err := e.plan(ctx, r, statement.Select, env)
 		if err != nil {

@@ -166,8 +166,22 @@ func number(e *sql.Number, sign string) (Expr, error) {
 	return &Const{vec.Double, vec.Value{Type: vec.Double, Double: f}}, nil
 }
 
-// fold computes an expression of constants.
-func fold(e Expr) Expr {
+// maxFolded bounds the bytes of text that a query's computed constants have; further ones are computed where they are used.
+const maxFolded = 32 << 20
+
+// fold computes a function of constants.
+func (b *binder) fold(e Expr) Expr {
+	left := max(0, maxFolded-b.env.folded)
+	s := &Scratch{Ctx: b.env.Ctx, made: maxMade - left}
+	e = foldBy(s, e)
+	b.env.folded += s.made - (maxMade - left)
+	return e
+}
+
+// fold computes an operator of constants.
+func fold(e Expr) Expr { return foldBy(&Scratch{Ctx: context.Background()}, e) }
+
+func foldBy(s *Scratch, e Expr) Expr {
 	if o, ok := e.(*op); ok && o.volatile {
 		return e
 	}
@@ -176,7 +190,7 @@ func fold(e Expr) Expr {
 			return e
 		}
 	}
-	v, err := e.Eval(&Scratch{Ctx: context.Background()}, &vec.Batch{Len: 1})
+	v, err := e.Eval(s, &vec.Batch{Len: 1})
 	if err != nil {
 		return e
 	}

@@ -160,7 +160,7 @@ func (b *binder) apply(f *Func, args []operand, readings []Expr, at fail.Placed)
 	if !isLetter(f.Name[0]) && len(list) == 2 {
 		show = infix(f.Name)
 	}
-	return fold(&op{name: f.Name, t: out, args: list, run: guarded(eval, at), mayFail: true,
+	return b.fold(&op{name: f.Name, t: out, args: list, run: guarded(eval, at), mayFail: true,
 		seesNulls: f.SeesNulls, volatile: f.Volatile, rises: f.Rises, mayNull: true, show: show}), nil
 }
 

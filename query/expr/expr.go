@@ -20,12 +20,15 @@ import (
 	"github.com/togodb/togo/query/vec"
 )
 
-// Env is what a query's expressions share.
+// Env is what a query's expressions share. They are bound one after another.
 type Env struct {
-	Now        time.Time // now()
-	MaxText    int       // bytes of one text value that a function makes
-	MaxPattern int       // bytes of a regular expression
+	Ctx        context.Context // ends binding, which may compute constants; nil: nothing does
+	Now        time.Time       // now()
+	MaxText    int             // bytes of one text value that a function makes
+	MaxPattern int             // bytes of a regular expression
 	Functions  Library
+
+	folded int // bytes of text that constants were computed to
 }
 
 // Expr is a bound expression.

@@ -23,7 +23,7 @@ func (m *member) expr() Expr {
 	find := m.finder()
 	null, others, t := m.null, len(m.others), m.t
 	return fold(&set{op{name: "IN", t: vec.Bool, args: args, seesNulls: others > 0, show: m.show,
-		run: func(_ *Scratch, args []*vec.Vector, n int, _ []bool) (*vec.Vector, error) {
+		run: func(s *Scratch, args []*vec.Vector, n int, _ []bool) (*vec.Vector, error) {
 			x := args[0]
 			if x.IsAllNull() {
 				return vec.AllNull(vec.Bool, n), nil
@@ -40,6 +40,9 @@ func (m *member) expr() Expr {
 				}
 			}
 			for _, y := range args[1:] {
+				if err := s.ended(); err != nil {
+					return nil, err
+				}
 				(&logic{or: true}).merge(out, half(eq, t, x, y, n))
 			}
 			for i := 0; others > 0 && i < n; i++ {

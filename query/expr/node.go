@@ -60,6 +60,9 @@ func (o *op) Eval(s *Scratch, in *vec.Batch) (*vec.Vector, error) {
 	if in.Len == 0 {
 		return vec.New(o.t, 0), nil
 	}
+	if err := s.ended(); err != nil {
+		return nil, err
+	}
 	args := make([]*vec.Vector, len(o.args))
 	null := false
 	for i, a := range o.args {

@@ -1,6 +1,10 @@
 package expr
 
-import "github.com/togodb/togo/query/fail"
+import (
+	"context"
+
+	"github.com/togodb/togo/query/fail"
+)
 
 const (
 	// maxMade bounds the bytes of text that functions make between two Begins: a value may be large, but not all of
@@ -9,6 +13,14 @@ const (
 	// maxKept bounds the bytes of text that results by dictionary entry take; beyond it they are made again for each batch.
 	maxKept = 16 << 20
 )
+
+// ended is why the context ended, if it did. It is asked before each operator, as an expression may have thousands.
+func (s *Scratch) ended() error {
+	if s.Ctx == nil || s.Ctx.Err() == nil {
+		return nil
+	}
+	return context.Cause(s.Ctx)
+}
 
 // Begin tells that what was evaluated before is no longer used. It is called before the expressions of each batch.
 func (s *Scratch) Begin() { s.made = 0 }
