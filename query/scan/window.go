@@ -192,7 +192,7 @@ func (w *window) keepBlocks(codes []int32, by []uint8) {
 	case len(codes):
 		return
 	}
-	rows := make([]int32, n+1) // of which the last is written and not kept
+	rows := w.memory[:len(codes)]
 	n = 0
 	for i, code := range codes {
 		rows[n] = int32(w.from + i)

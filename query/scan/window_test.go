@@ -37,7 +37,7 @@ func TestKeepCodes(t *testing.T) {
 			}
 		}
 		for _, listed := range []bool{false, true} {
-			w := window{from: from, to: from + n}
+			w := window{from: from, to: from + n, memory: make([]int32, n)}
 			if listed {
 				w.all()
 			}
