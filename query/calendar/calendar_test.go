@@ -237,6 +237,14 @@ func TestZones(t *testing.T) {
 			t.Fatalf("offset at %d: %d, want %d", ns, got, want)
 		}
 	}
+	// Also from the ends of time.
+	c = z.Cursor()
+	for _, ns := range []int64{math.MaxInt64, 0, math.MinInt64, 0, math.MaxInt64, 1774952430 * Second, math.MinInt64} {
+		_, want := time.Unix(0, ns).In(z.location).Zone()
+		if got := c.Offset(ns); got != int64(want)*Second {
+			t.Errorf("offset at %d: %d, want %d", ns, got, want)
+		}
+	}
 	for _, name := range []string{"", "Local", "local", "foo", "+02:00", "../etc/passwd", "PST8", "/etc/localtime"} {
 		if _, err := LoadZone(name); err == nil {
 			t.Errorf("%q is a zone", name)

@@ -105,7 +105,9 @@ func (c *Cursor) Offset(ns int64) int64 {
 	return c.offset
 }
 
-func inRange(t time.Time) bool { return t.Year() > 1677 && t.Year() < 2262 }
+func inRange(t time.Time) bool {
+	return t.After(time.Unix(0, -1<<63)) && t.Before(time.Unix(0, 1<<63-1))
+}
 
 // ToLocal is the clock on the wall at an instant.
 func (c *Cursor) ToLocal(ns int64) (int64, error) { return add(ns, c.Offset(ns)) }
