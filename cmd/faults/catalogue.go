@@ -85,7 +85,7 @@ var catalogue = []kind{
 	// Query.
 	{id: "pruning", tried: "each query with and without pruning", absent: "queries"},
 	{id: "zones", tried: "one query under three time zones; half-open ranges at the nanosecond", absent: "queries"},
-	{id: "cross-tenant", tried: "another tenant named in header, query string, body, cookie and path of the intake", yet: "queries"},
+	{id: "cross-tenant", tried: "another tenant named in header, parameters, body, cookie, path, token, snapshot and SQL, of the intake and of queries"},
 }
 
 // prefix begins the name of each test of a kind: TestFault_zombie_writer. More words may follow it.

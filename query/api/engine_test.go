@@ -15,8 +15,14 @@ import (
 	"github.com/togodb/togo/query/queryset"
 )
 
-// realServer serves an engine over a store with two tenants: shop's rows say "mine", bank's say "theirs".
+// realServer serves a realNode to those who have a token.
 func realServer(t *testing.T, rows int, change func(*query.Config)) *httptest.Server {
+	t.Helper()
+	return serverOf(t, realNode(t, rows, change), func(_ *Config, d *Deps) { d.Tokens = tokens })
+}
+
+// realNode is an engine over a store with two tenants: shop's rows say "mine", bank's say "theirs".
+func realNode(t *testing.T, rows int, change func(*query.Config)) *query.Node {
 	t.Helper()
 	set, err := queryset.New(t.Context(), objstore.NewMemory(), queryset.Config{Shards: 2, Spread: 2})
 	if err != nil {
@@ -45,7 +51,7 @@ func realServer(t *testing.T, rows int, change func(*query.Config)) *httptest.Se
 		t.Fatal(err)
 	}
 	t.Cleanup(node.Close)
-	return serverOf(t, node, func(_ *Config, d *Deps) { d.Tokens = tokens })
+	return node
 }
 
 // ask sends SQL for shop.

@@ -18,10 +18,16 @@ type item struct {
 	bare   bool
 }
 
+// maxFormat bounds a format of times, in bytes: %c and its like are written out in place, which takes the square of its length.
+const maxFormat = 4 << 10
+
 // parseFormat reads a format of strftime and strptime.
 func parseFormat(f string) (out []item, err error) {
-	if f == "" {
+	switch {
+	case f == "":
 		return nil, fail.New(fail.Value, "an empty format of times")
+	case len(f) > maxFormat:
+		return nil, fail.New(fail.Value, "a format of times of %d bytes; up to %d are taken", len(f), maxFormat)
 	}
 	var b strings.Builder
 	for i := 0; i < len(f); i++ {
