@@ -102,23 +102,39 @@ func (g *grouper) aggregate(i int, b *vec.Batch, ids []uint32) error {
 	return g.states[i].Add(ids, b.Len, args, g.total())
 }
 
-// whole takes a fragment of which nobody reads a row.
-func (g *grouper) whole(f *shardlog.Fragment) error {
+// whole takes a fragment of which nobody reads a row, if all of its rows are surely of one group.
+func (g *grouper) whole(f *shardlog.Fragment) (bool, error) {
+	least, greatest := vec.Value{Type: vec.TimestampTZ, Int: int64(f.Min)}, vec.Value{Type: vec.TimestampTZ, Int: int64(f.Max)}
+	var ids []uint32
+	if g.groups != nil {
+		cols := make([]*vec.Vector, len(g.g.keys))
+		for i, k := range g.g.keys {
+			v, ok := expr.Same(k, func(int) expr.Bounds { return expr.Bounds{Rows: f.Rows, Known: true, Min: least, Max: greatest} })
+			if !ok {
+				return false, nil
+			}
+			cols[i] = vec.Constant(k.Type(), v, 1)
+		}
+		ids = make([]uint32, 1)
+		if err := g.groups.IDs(cols, ids); err != nil {
+			return false, err
+		}
+	}
 	for i, a := range g.g.aggregates {
 		var err error
 		switch a.name {
 		case "count":
-			err = agg.CountMore(g.states[i], f.Rows)
+			err = agg.CountMore(g.states[i], ids, f.Rows, g.total())
 		case "min":
-			err = agg.MoreTime(g.states[i], int64(f.Min))
+			err = g.states[i].Add(ids, 1, []*vec.Vector{vec.Constant(least.Type, least, 1)}, g.total())
 		case "max":
-			err = agg.MoreTime(g.states[i], int64(f.Max))
+			err = g.states[i].Add(ids, 1, []*vec.Vector{vec.Constant(greatest.Type, greatest, 1)}, g.total())
 		}
 		if err != nil {
-			return err
+			return false, err
 		}
 	}
-	return nil
+	return true, nil
 }
 
 // merge takes over another worker's groups.

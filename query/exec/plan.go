@@ -27,7 +27,8 @@ type Plan struct {
 	orders   []string    // as EXPLAIN shows them
 	limit    int64       // -1: none
 	offset   int64
-	time     int // the slot of the event's time, -1: not read
+	time     int        // the slot of the event's time, -1: not read
+	edge     *expr.Edge // what is still wanted, of the first key of ORDER BY; nil: nobody asks
 }
 
 // grouping is GROUP BY and the aggregates. Its rows are the keys and behind them the aggregates' results.

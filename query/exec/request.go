@@ -39,6 +39,23 @@ func (b *binder) request(where []expr.Expr) {
 	if first := p.first(); p.group == nil && !p.distinct && len(p.order) == 0 && first >= 0 && first <= maxTop {
 		r.Rows = int(first)
 	}
+	p.firstRows()
+}
+
+// firstRows lets the scan know that the first rows of an order are enough, unless it is that of the time, for which top is.
+func (p *Plan) firstRows() {
+	first := p.first()
+	if p.group != nil || p.distinct || len(p.order) == 0 || first < 1 || first > maxTop {
+		return
+	}
+	k := p.order[0]
+	by := p.project[k.Column]
+	if p.isTime(by) || expr.Fails(by) {
+		return
+	}
+	p.edge = &expr.Edge{Desc: k.Desc, NullsFirst: k.NullsFirst}
+	p.Request.Filter = append(p.Request.Filter, &expr.Ahead{X: by, Edge: p.edge})
+	p.Request.First = &scan.First{By: by, Key: k, Rows: int(first)}
 }
 
 // reads calls f with the expressions over the scan's rows, but for the filter.
@@ -87,10 +104,18 @@ func (p *Plan) top() *scan.Top {
 	return &scan.Top{Descending: p.order[0].Desc, Rows: int(p.first())}
 }
 
-// fromRecords tells that counts and times of whole fragments are all that the query asks for.
+// fromRecords tells that counts and times of whole fragments are all that the query asks for, by groups that may be those of whole
+// fragments.
 func (p *Plan) fromRecords() bool {
-	if p.group == nil || len(p.group.keys) > 0 || len(p.group.aggregates) == 0 {
+	if p.group == nil || len(p.group.aggregates) == 0 {
 		return false
+	}
+	for _, k := range p.group.keys {
+		for _, slot := range expr.Slots(k) {
+			if slot != p.time {
+				return false
+			}
+		}
 	}
 	for _, a := range p.group.aggregates {
 		if a.filter != nil || a.distinct {
@@ -121,9 +146,10 @@ func isValue(e expr.Expr) bool {
 // whole is Request.Whole over the workers' groups.
 func whole(groups []*grouper, fail func(error)) func(int, *shardlog.Fragment) bool {
 	return func(worker int, f *shardlog.Fragment) bool {
-		if err := groups[worker].whole(f); err != nil {
+		taken, err := groups[worker].whole(f)
+		if err != nil {
 			fail(err)
 		}
-		return true
+		return taken
 	}
 }

@@ -110,6 +110,33 @@ func TestFirstRowsByTimeBoundTheScan(t *testing.T) {
 	}
 }
 
+func TestFirstRowsOfAnyOrderNarrowTheScan(t *testing.T) {
+	src, schema := many(20_000)
+	for _, c := range []struct {
+		sql   string
+		first int // rows that the scan is asked for; 0: it is not told
+	}{
+		{"SELECT id FROM events ORDER BY i LIMIT 10", 10},
+		{"SELECT id FROM events ORDER BY i, id DESC LIMIT 10 OFFSET 5", 15},
+		{"SELECT id FROM events ORDER BY -i DESC NULLS FIRST LIMIT 10", 0}, // -i may be an error
+		{"SELECT id FROM events ORDER BY CAST(i AS VARCHAR) LIMIT 10", 10},
+		{"SELECT id FROM events ORDER BY i", 0},
+		{"SELECT DISTINCT id FROM events ORDER BY id LIMIT 10", 0},
+	} {
+		w := &watched{Source: src}
+		if _, err := answer(c.sql, w, schema, Limits{}, 2); err != nil {
+			t.Fatal(err)
+		}
+		first := w.request.First
+		if first == nil != (c.first == 0) || first != nil && first.Rows != c.first {
+			t.Errorf("%s: the scan is asked for %+v", c.sql, first)
+		}
+		if first != nil && w.rows.Load() > 3000 {
+			t.Errorf("%s: %d rows were read", c.sql, w.rows.Load())
+		}
+	}
+}
+
 func TestRecordsAnswerForWholeFragments(t *testing.T) {
 	src, schema := many(2000)
 	for _, c := range []struct {
@@ -121,6 +148,10 @@ func TestRecordsAnswerForWholeFragments(t *testing.T) {
 		{"SELECT count(*), count(timestamp), min(timestamp), max(timestamp), count(1) FROM events", false,
 			"2000,2000,1970-01-01 00:00:00+00,1970-01-01 00:33:19+00,2000"},
 		{"SELECT count(*) + 1 FROM events HAVING count(*) > 10", false, "2001"},
+		{"SELECT timestamp::DATE, count(*), max(timestamp) FROM events GROUP BY 1", false, "1970-01-01,2000,1970-01-01 00:33:19+00"},
+		{"SELECT 1 AS one, count(*) FROM events GROUP BY one", false, "1,2000"},
+		{"SELECT i < 0, count(*) FROM events GROUP BY 1", true, "false,2000"},
+		{"SELECT timestamp > '2000-01-01', count(*) FROM events GROUP BY 1", true, "false,2000"},
 		{"SELECT count(*) FROM events WHERE i < 500", true, "500"},
 		{"SELECT count(*), sum(i) FROM events", true, "2000,1999000"},
 		{"SELECT count(i) FROM events", true, "2000"},

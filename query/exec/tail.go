@@ -30,7 +30,8 @@ type tail struct {
 	workers []*tailWorker
 
 	mu      sync.Mutex
-	skipped int64 // of OFFSET
+	last    *vec.Value // the first key's value of the last row that any worker keeps, once it keeps enough
+	skipped int64      // of OFFSET
 	sent    int64
 }
 
@@ -121,7 +122,7 @@ func (t *tail) tooMany(n int64) error {
 
 // bound tells the scan what is still wanted.
 func (t *tail) bound(w *tailWorker) {
-	if t.top == nil {
+	if t.top == nil && t.p.edge == nil {
 		return
 	}
 	last, ok := w.sorter.Last()
@@ -130,8 +131,15 @@ func (t *tail) bound(w *tailWorker) {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	old := t.top.Bound.Load()
-	if !t.top.Full.Load() || t.top.Descending && last.Int > old || !t.top.Descending && last.Int < old {
+	k := t.p.order[0]
+	if t.last != nil && rows.CompareValues(last, *t.last, k) >= 0 {
+		return
+	}
+	t.last = &last
+	if t.p.edge != nil {
+		t.p.edge.Move(last)
+	}
+	if t.top != nil {
 		t.top.Bound.Store(last.Int)
 		t.top.Full.Store(true)
 	}

@@ -62,6 +62,8 @@ func (j judge) outcomes(e Expr) outcomes {
 		return j.set(e)
 	case *op:
 		return j.op(e)
+	case *Ahead:
+		return j.ahead(e)
 	}
 	return anything
 }

@@ -15,7 +15,8 @@ type plan struct {
 	columns []Column // the request's, and the time where it is needed
 	stages  []stage
 	output  []int
-	time    int // the slot of the event's time; -1: nobody needs it
+	first   []int // the slots that Request.First reads
+	time    int   // the slot of the event's time; -1: nobody needs it
 }
 
 // stage is a condition with the slots that it reads.
@@ -37,6 +38,9 @@ func newPlan(r *Request) *plan {
 	}
 	if floor {
 		p.stages = append(p.stages, stage{nil, []int{p.time}, false})
+	}
+	if r.First != nil {
+		p.first = expr.Slots(r.First.By)
 	}
 	for _, cond := range r.Filter {
 		p.stages = append(p.stages, stage{cond, expr.Slots(cond), expr.Fails(cond)})

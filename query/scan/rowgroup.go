@@ -73,6 +73,9 @@ func (g *rowGroup) rows() error {
 	if err := g.top(); err != nil || len(g.windows) == 0 {
 		return err
 	}
+	if err := g.first(); err != nil {
+		return err
+	}
 	g.limit()
 	if err := g.fetch(g.run.plan.output); err != nil {
 		return err
@@ -89,6 +92,9 @@ func (g *rowGroup) uses() {
 		}
 	}
 	for _, n := range g.run.plan.output {
+		g.later[n]++
+	}
+	for _, n := range g.run.plan.first {
 		g.later[n]++
 	}
 	if g.run.r.Top != nil {

@@ -20,6 +20,7 @@ import (
 	"github.com/togodb/togo/internal/event"
 	"github.com/togodb/togo/internal/fragment"
 	"github.com/togodb/togo/internal/shardlog"
+	"github.com/togodb/togo/query/exec/rows"
 	"github.com/togodb/togo/query/expr"
 	"github.com/togodb/togo/query/vec"
 )
@@ -60,6 +61,8 @@ type Request struct {
 	Rows int
 	// Top, if it is set, bounds what is still wanted while the scan goes on (ORDER BY timestamp LIMIT n).
 	Top *Top
+	// First, if it is set, is what else of an order is known: of each row group its first rows are enough.
+	First *First
 	// Whole, if it is set, is asked for each fragment all of whose rows surely pass the filter and the floor, before it is
 	// opened: true tells that its record's Rows, Min and Max were all that is wanted of it.
 	Whole func(worker int, f *shardlog.Fragment) bool
@@ -84,6 +87,14 @@ type Top struct {
 	// lower) it as they go.
 	Bound atomic.Int64
 	Full  atomic.Bool // Bound is set
+}
+
+// First are the first Rows rows by an expression, with all that may be equal to the last of them (ORDER BY ... LIMIT n). What the
+// expression must be to be still wanted at all is a condition of the filter, expr.Ahead.
+type First struct {
+	By   expr.Expr
+	Key  rows.Key // how it is ordered; its column is of no matter
+	Rows int
 }
 
 // Fragment is one to read.

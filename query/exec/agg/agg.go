@@ -124,13 +124,11 @@ func (c *count) Result(from, to, total int) (_ *vec.Vector, err error) {
 	return &vec.Vector{Type: vec.Int, Len: to - from, Ints: c.n[from:to:to]}, nil
 }
 
-// CountMore adds n rows to group 0 of count(*)'s state, without reading them.
-func CountMore(s State, n int64) error {
+// CountMore adds n rows to count(*)'s state without reading them: to the group that is the only one of groups, or to group 0.
+func CountMore(s State, groups []uint32, n int64, total int) (err error) {
 	c := s.(*count)
-	var err error
-	c.n, err = grow(c.n, 1, 0, 8, c.meter)
-	if err == nil {
-		c.n[0] += n
+	if c.n, err = grow(c.n, total, 0, 8, c.meter); err == nil {
+		c.n[group(groups, 0)] += n
 	}
 	return err
 }

@@ -129,16 +129,6 @@ func (e *extreme) Result(from, to, total int) (*vec.Vector, error) {
 	return e.values.result(from, to, total)
 }
 
-// MoreTime takes a time that is not read into group 0 of min's or max's state.
-func MoreTime(s State, at int64) error {
-	e := s.(*extreme)
-	if err := e.values.grow(1); err != nil {
-		return err
-	}
-	e.ints(nil, &vec.Vector{Type: e.values.typ, Len: 1, Ints: []int64{at}})
-	return nil
-}
-
 // cells keep one value, or none, of each group.
 type cells struct {
 	typ    vec.Type

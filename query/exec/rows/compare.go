@@ -66,3 +66,9 @@ func orderSpans(a, b vec.Span) int {
 	}
 	return order(ar, br)
 }
+
+// CompareValues orders two values of one type, NULL among them, as a key does.
+func CompareValues(a, b vec.Value, k Key) int {
+	of := func(v vec.Value) *vec.Vector { return vec.Constant(v.Type, v, 1) }
+	return compareNullable(of(a), 0, a.Type == vec.Null, of(b), 0, b.Type == vec.Null, k)
+}

@@ -18,6 +18,17 @@ type entry struct {
 // ranked orders by rank and key at once, but for the key's lowest two bits: what is not equal may become so.
 func (e entry) ranked() uint64 { return uint64(e.rank+1)<<62 | e.key>>2 }
 
+// AppendRanks appends a number for each row of v: in the order of the numbers stand the rows, but that rows of which one is before
+// the other may have the same.
+func AppendRanks(to []uint64, v *vec.Vector, k Key) []uint64 {
+	entries := make([]entry, v.Len)
+	lead(v.Flat(), k, entries)
+	for _, e := range entries {
+		to = append(to, e.ranked())
+	}
+	return to
+}
+
 // sortEntries sorts by rank and key, and where these are equal by the rows.
 func sortEntries(entries []entry, less func(a, b int32) int) {
 	if len(entries) < radixFrom {

@@ -1,6 +1,8 @@
 package rows
 
 import (
+	"slices"
+
 	"github.com/togodb/togo/query/exec/memory"
 	"github.com/togodb/togo/query/vec"
 )
@@ -120,18 +122,13 @@ func (s *Sorter) ahead(key *vec.Vector, n int, sel []int32) []int32 {
 
 // first leaves of the rows at sel the first limit ones, and those that may tie with them.
 func (s *Sorter) first(key *vec.Vector, sel []int32) []int32 {
-	some := key.Gather(sel).Flat()
-	entries := make([]entry, len(sel))
-	lead(some, s.keys[0], entries)
-	ranked := make([]uint64, len(entries))
-	for i, e := range entries {
-		ranked[i] = e.ranked()
-	}
-	Pick(ranked, s.limit-1)
-	bound := ranked[s.limit-1]
+	ranks := AppendRanks(nil, key.Gather(sel), s.keys[0])
+	picked := slices.Clone(ranks)
+	Pick(picked, s.limit-1)
+	bound := picked[s.limit-1]
 	out := sel[:0]
-	for i, e := range entries {
-		if e.ranked() <= bound {
+	for i, rank := range ranks {
+		if rank <= bound {
 			out = append(out, sel[i])
 		}
 	}
