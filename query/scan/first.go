@@ -47,7 +47,9 @@ func (g *rowGroup) keepRanked(worker int) error {
 			}
 			in.Cols[n] = v
 		}
-		v, err := g.run.r.First.By.Eval(g.run.scratches[worker], in)
+		scratch := g.run.scratches[worker]
+		scratch.Begin()
+		v, err := g.run.r.First.By.Eval(scratch, in)
 		if err != nil {
 			return err
 		}
