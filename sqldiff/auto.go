@@ -12,7 +12,7 @@ import (
 
 // unasked are functions that the generator does not call by their types alone: they have templates, as some of their texts are units, zones,
 // formats or patterns; or they give another answer each time, or one that is large.
-var unasked = regexp.MustCompile(`^(date_?part|date_?diff|date_?sub|date_?trunc|strftime|(try_)?strptime|regexp_.*|timezone|printf|format|random|now|today|current_.*|get_current.*|transaction_.*|[lr]pad|repeat|factorial|make_timestamptz|make_timestamp_ns|lgamma|reverse|timezone_.*|typeof|uuid.*|gen_.*|[^a-z].*)$`)
+var unasked = regexp.MustCompile(`^(date_?part|date_?diff|date_?sub|date_?trunc|strftime|(try_)?strptime|regexp_.*|timezone|printf|format|random|now|today|current_.*|get_current.*|transaction_.*|[lr]pad|repeat|factorial|round.*|trunc|json_keys|make_timestamptz|make_timestamp_ns|lgamma|reverse|timezone_.*|typeof|uuid.*|gen_.*|[^a-z].*)$`)
 
 var kindsOf = map[vec.Type]kind{vec.Bool: kBool, vec.Int: kInt, vec.Double: kDouble, vec.Text: kText, vec.JSON: kJSON, vec.TimestampTZ: kTime, vec.Timestamp: kWall, vec.Date: kDate, vec.Interval: kSpan}
 
@@ -36,7 +36,13 @@ func ofLibrary(d *duck) (out []template, unknown []string) {
 			if !ok || f.Variadic || f.Volatile || f.OutOf != nil || unasked.MatchString(name) {
 				continue
 			}
-			t := template{k: k, auto: true}
+			forms := 0
+			for _, o := range l[name] {
+				if len(o.Args) == len(f.Args) {
+					forms++
+				}
+			}
+			t := template{k: k, auto: true, forms: forms}
 			var places []string
 			for i, a := range f.Args {
 				ak, known := kindsOf[a]

@@ -64,7 +64,7 @@ var ownTypes = map[shardlog.Table][][2]string{
 }
 
 // load makes a tenant's table of its live files; suffix is added to its name.
-func (d *duck) load(tenant event.TenantID, table shardlog.Table, suffix string, files []string, columns *fragment.Columns, nanos bool, sent map[string]string) error {
+func (d *duck) load(tenant event.TenantID, table shardlog.Table, suffix string, files []string, columns *fragment.Columns, nanos bool, floor event.Timestamp, sent map[string]string) error {
 	schema := ident(string(tenant))
 	if err := d.exec("CREATE SCHEMA IF NOT EXISTS " + schema); err != nil {
 		return err
@@ -141,7 +141,7 @@ func (d *duck) load(tenant event.TenantID, table shardlog.Table, suffix string, 
 	if err != nil {
 		return err
 	}
-	return d.exec(fmt.Sprintf("CREATE TABLE %s AS SELECT s.sent_event AS _event, t.* FROM (SELECT %s FROM %s) t LEFT JOIN sent s ON s.sent_id = t.id", name, strings.Join(list, ", "), from))
+	return d.exec(fmt.Sprintf("CREATE TABLE %s AS SELECT s.sent_event AS _event, t.* FROM (SELECT %s FROM %s) t LEFT JOIN sent s ON s.sent_id = t.id WHERE epoch_ns(t.timestamp) >= %d", name, strings.Join(list, ", "), from, int64(floor)))
 }
 
 // same checks that a table has the rows that it had before compaction.

@@ -212,6 +212,9 @@ func settled(e expr) expr {
 
 // neutral tells forms that want nothing of their arguments.
 func neutral(t *template) bool {
+	if t.forms > 1 {
+		return true
+	}
 	for _, s := range []string{"IS NULL", "IS NOT NULL", "DISTINCT FROM", "::", "CAST(", "coalesce", "nullif", "greatest", "least", "CASE", "if(", "'200'", "printf(", "format("} {
 		if strings.Contains(t.t, s) {
 			return true

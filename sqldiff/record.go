@@ -6,11 +6,16 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"regexp"
+	"strings"
 
 	"github.com/togodb/togo/query"
 	"github.com/togodb/togo/query/queryset/answer"
 	"github.com/togodb/togo/query/queryset/ask"
 )
+
+// mayFail tells queries that meet an error in some rows, which they may or may not look at.
+var mayFail = regexp.MustCompile(`[^_]CAST\([^)]*[a-z"].* AS (DOUBLE|BIGINT|JSON)\)|acos|asin|atanh|acosh|ln\(|log|sqrt|make_|[^_]strptime|time_bucket\(\(|json_|gamma|from_|un(hex|base)|decode|chr|to_`)
 
 // recordAll writes queries with DuckDB's answers, as answer.Recorded lines: of all shapes and tenants, those with a short answer that Togo
 // gives too.
@@ -34,6 +39,9 @@ func recordAll(ctx context.Context, w *world, d *duck, sides []*tenantSide, n in
 			return err
 		}
 		p := s.gen.query()
+		if strings.Contains(p.T, " FROM ") && mayFail.MatchString(p.T) {
+			continue
+		}
 		a := d.query(p.D, p.kinds)
 		r := answer.Recorded{Tenant: string(s.tenant), SQL: p.T, Rules: p.rules, Answer: *a}
 		if b, err := json.Marshal(r); err != nil || len(b) > 1500 || len(a.Rows) == 0 && i%4 > 0 || a.Error != "" || isMeant(&p, a, &answer.Answer{Error: "out_of_range"}) != "" {

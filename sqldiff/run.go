@@ -40,7 +40,7 @@ func load(ctx context.Context, w *world, d *duck, dir string) ([]*tenantSide, er
 				if err != nil {
 					return nil, err
 				}
-				if err := d.load(tenant, table, st.suffix, files, columns, w.Nanos[tenant], w.Sent[tenant]); err != nil {
+				if err := d.load(tenant, table, st.suffix, files, columns, w.Nanos[tenant], w.Floors[tenant], w.Sent[tenant]); err != nil {
 					return nil, err
 				}
 			}

@@ -9,8 +9,9 @@ type template struct {
 	t      string
 	args   string
 	d      string
-	weight int // 0 is 1
-	auto   bool
+	weight int  // 0 is 1
+	auto   bool // of the library, not by hand
+	forms  int  // that a function has for as many arguments
 }
 
 // The letters of constants that functions take: n a number 0 to 8, p a pattern of LIKE, r a regular expression, u a unit of
@@ -53,12 +54,12 @@ var templates = []template{
 	{k: kText, t: "regexp_replace($1, $2, '<\\0>')", args: "sr"}, {k: kText, t: "regexp_replace($1, $2, '', 'g')", args: "sr"}, {k: kText, t: "CAST($1 AS VARCHAR)", args: "i"}, {k: kText, t: "$1::VARCHAR", args: "b"}, {k: kText, t: "$1::VARCHAR", args: "d"},
 	{k: kText, t: "coalesce($1, $2)", args: "ss", weight: 2}, {k: kText, t: "nullif($1, $2)", args: "ss"}, {k: kText, t: "CASE WHEN $1 THEN $2 ELSE $3 END", args: "bss", weight: 2}, {k: kText, t: "strftime($1, $2)", args: "tF"}, {k: kText, t: "greatest($1, $2)", args: "ss"},
 	{k: kText, t: "$1 ->> $2", args: "jJ"}, {k: kText, t: "json_extract_string($1, $2)", args: "jJ"}, {k: kText, t: "json_type($1)", args: "j"}, {k: kText, t: "translate($1, 'abc', 'xy')", args: "s"}, {k: kText, t: "chr($1 % 90 + 100)", args: "i", d: "chr(($1 % 90 + 100)::INTEGER)"},
-	{k: kText, t: "dayname($1)", args: "t"}, {k: kText, t: "$1::DATE::VARCHAR", args: "t"},
+	{k: kText, t: "dayname($1)", args: "t"}, {k: kText, t: "$1::DATE::VARCHAR || ''", args: "t"},
 
-	{k: kText, t: "strftime($1, $2)", args: "wF"}, {k: kText, t: "$1::VARCHAR", args: "w"}, {k: kText, t: "$1::VARCHAR", args: "a"}, {k: kText, t: "$1::VARCHAR", args: "v"}, {k: kText, t: "$1::VARCHAR", args: "t"},
+	{k: kText, t: "strftime($1, $2)", args: "wF"}, {k: kText, t: "$1::VARCHAR || ''", args: "w"}, {k: kText, t: "$1::VARCHAR || ''", args: "a"}, {k: kText, t: "$1::VARCHAR || ''", args: "v"}, {k: kText, t: "$1::VARCHAR || ''", args: "t"},
 
 	// JSON.
-	{k: kJSON, t: "$1 -> $2", args: "jJ"}, {k: kJSON, t: "json_extract($1, $2)", args: "jJ"}, {k: kJSON, t: "TRY_CAST($1 AS JSON)", args: "s"},
+	{k: kJSON, t: "$1 -> $2", args: "jJ"}, {k: kJSON, t: "json_keys($1)", args: "j", d: "to_json(json_keys($1))"}, {k: kJSON, t: "json_extract($1, $2)", args: "jJ"}, {k: kJSON, t: "TRY_CAST($1 AS JSON)", args: "s"},
 
 	// Times.
 	{k: kTime, t: "date_trunc('$2', $1)", args: "tu", weight: 3}, {k: kTime, t: "time_bucket($2, $1)", args: "tI", weight: 2}, {k: kTime, t: "$1 + $2", args: "tI"}, {k: kTime, t: "$1 - $2", args: "tI"}, {k: kTime, t: "to_timestamp(length($1) * 1000000)", args: "s"},

@@ -23,6 +23,8 @@ type World struct {
 	Sent map[event.TenantID]map[string]string
 	// Nanos are the tenants with nanoseconds.
 	Nanos map[event.TenantID]bool
+	// Floors are the times below which events are gone, though files may still hold them.
+	Floors map[event.TenantID]event.Timestamp
 }
 
 // WorldShards is how many shards a World has.
@@ -37,6 +39,7 @@ func NewWorld(ctx context.Context, store objstore.Store, seed uint64, rows int, 
 	w := &World{
 		Set: set, Names: []event.TenantID{"acme", "nano", "real", "few", "void"},
 		Sent: map[event.TenantID]map[string]string{}, Nanos: map[event.TenantID]bool{"nano": true},
+		Floors: map[event.TenantID]event.Timestamp{"acme": event.Timestamp(Begin.Add(7*time.Minute + 33*time.Second).UnixNano()), "nano": event.Timestamp(Begin.UnixNano() + 1e9*60 + 123)},
 	}
 	for _, t := range w.Names {
 		w.Sent[t] = map[string]string{}
@@ -60,6 +63,13 @@ func NewWorld(ctx context.Context, store objstore.Store, seed uint64, rows int, 
 		}
 		if err := w.Commit(ctx, batch...); err != nil {
 			return nil, err
+		}
+	}
+	for _, tenant := range w.Names {
+		if floor, ok := w.Floors[tenant]; ok {
+			if err := w.Expire(ctx, tenant, floor); err != nil {
+				return nil, err
+			}
 		}
 	}
 	return w, nil
