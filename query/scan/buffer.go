@@ -10,6 +10,7 @@ type buffer struct {
 	doubles []float64
 	texts   []string
 	codes   []int32
+	code    int32 // of a vector of one value out of a dictionary
 }
 
 // grown is s with n elements, in its own memory if that is enough.

@@ -30,7 +30,25 @@ type chunk struct {
 // page is a decoded page.
 type page struct {
 	raw    parquetfile.Page
-	values vec.Vector // of its rows
+	values vec.Vector        // of its rows
+	runs   []parquetfile.Run // of codes, while values has none
+}
+
+// run is the code that all of rows [from, to) have; -1: they are not of one run.
+func (p *page) run(from, to int) int32 {
+	i := sort.Search(len(p.runs), func(i int) bool { return p.runs[i].End > from })
+	if i == len(p.runs) || p.runs[i].End < to {
+		return -1
+	}
+	return p.runs[i].Code
+}
+
+// expand makes a page of runs one of codes.
+func (p *page) expand() *page {
+	if p.runs != nil {
+		p.values.Codes, p.runs = p.raw.Expand(), nil
+	}
+	return p
 }
 
 // spares keeps the memory of pages that were read, for the next. (A sync.Pool would give it away at each collection, of which a scan of large
@@ -135,6 +153,9 @@ func (c *chunk) open() error {
 		return nil
 	}
 	c.reader = parquetfile.NewChunkReader(&c.column.Field, c.meta.Raw)
+	if !c.g.run.r.NoDictionaries {
+		c.reader.KeepRuns()
+	}
 	if !c.coded() {
 		return nil
 	}
@@ -174,6 +195,8 @@ func (c *chunk) setNumbers(v *vec.Vector, numbers []int64) {
 func (c *chunk) fill(v *vec.Vector, f parquetfile.Flat, rows int) {
 	*v = vec.Vector{Type: c.typ, Len: rows, Nulls: f.Nulls}
 	switch {
+	case f.Runs != nil:
+		v.Dict = c.dict
 	case f.Codes == nil && c.column.Kind.Text():
 		v.Texts = f.Texts
 	case f.Codes == nil:
@@ -243,7 +266,9 @@ func (c *chunk) decode(i int) (*page, error) {
 		return nil, c.fail(err)
 	}
 	c.g.run.stats.Pages.Add(1)
-	c.fill(&p.values, p.raw.Flatten(), got.Rows)
+	f := p.raw.Flatten()
+	p.runs = f.Runs
+	c.fill(&p.values, f, got.Rows)
 	c.live[i], c.seen[i] = p, true
 	return p, nil
 }

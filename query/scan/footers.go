@@ -109,12 +109,21 @@ func (x *run) get(f *Fragment, from, n int64) (piece, error) {
 	return piece{from, data}, nil
 }
 
+// tailBytes is how much of a file's end is read at first: about what footer and indexes of a file of this size have, or all of a small
+// one.
+func tailBytes(size int64) int64 {
+	if size <= fragment.TailBytes {
+		return size
+	}
+	return min(max(16<<10, size/400), 4*fragment.TailBytes)
+}
+
 // footer gives what is known of a fragment's end, and what was read of it, if it was.
 func (x *run) footer(f *Fragment) (*known, piece, error) {
 	if k := x.footers.get(place{key: f.Key}); k != nil {
 		return k, piece{}, nil
 	}
-	n := min(f.Bytes, fragment.TailBytes)
+	n := tailBytes(f.Bytes)
 	if n <= 0 {
 		return nil, piece{}, fmt.Errorf("%w: %s: a fragment of %d bytes", fragment.ErrCorrupt, f.Key, f.Bytes)
 	}

@@ -46,6 +46,7 @@ func (o *gather) add(w *window) error {
 		}
 		return o.emit()
 	}
+	w.all() // so that no vector is of one value, which those of other windows are not
 	for _, slot := range o.g.run.plan.output {
 		v, err := o.g.slots[slot].values(w)
 		if err != nil {

@@ -171,7 +171,11 @@ func (g *rowGroup) filter(worker int, s *stage, truth entries) error {
 		case s.cond == nil:
 			w.keepFrom(in.Cols[s.slots[0]], int64(g.run.r.Floor))
 		case truth.by != nil:
-			w.keepCodes(in.Cols[s.slots[0]], &truth)
+			if v := in.Cols[s.slots[0]]; !v.Const {
+				w.keepCodes(v, &truth)
+			} else if truth.by[g.slots[s.slots[0]].buf.code] == 0 {
+				w.rows = []int32{}
+			}
 		default:
 			scratch.Begin()
 			v, err := s.cond.Eval(scratch, in)

@@ -84,7 +84,13 @@ func (c *chunk) values(w *window, b *buffer) (*vec.Vector, error) {
 		if err != nil {
 			return nil, err
 		}
-		slice(&b.out, &p.values, w.from-c.pages[first].First, w.to-c.pages[first].First)
+		from, to := w.from-c.pages[first].First, w.to-c.pages[first].First
+		if p.runs != nil {
+			if b.code = p.run(from, to); b.code >= 0 {
+				return vec.Constant(c.typ, c.dict.At(int(b.code)), to-from), nil
+			}
+		}
+		slice(&b.out, &p.expand().values, from, to)
 		return &b.out, nil
 	}
 	b.reset()
@@ -106,6 +112,7 @@ func (c *chunk) values(w *window, b *buffer) (*vec.Vector, error) {
 		if err != nil {
 			return nil, err
 		}
+		p.expand()
 		if w.rows == nil {
 			b.copy(&p.values, max(begin, w.from)-begin, n)
 		} else {

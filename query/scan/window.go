@@ -49,6 +49,9 @@ func (w *window) part(from, to int) window {
 // all lists the rows that are left, in memory that may be written over from its start.
 func (w *window) all() []int32 {
 	if w.rows == nil {
+		if w.memory == nil {
+			w.memory = make([]int32, w.to-w.from)
+		}
 		w.rows = w.memory[:w.to-w.from]
 		for i := range w.rows {
 			w.rows[i] = int32(w.from + i)

@@ -31,7 +31,11 @@ type ChunkReader struct {
 	limit int64 // bytes of all pages, unpacked
 	dict  *Dictionary
 	raw   []byte
+	runs  bool
 }
+
+// KeepRuns lets pages whose codes are a few long runs be decoded as those (Flat.Runs). Such pages serve for Flatten alone.
+func (r *ChunkReader) KeepRuns() { r.runs = true }
 
 // NewChunkReader begins a chunk whose pages have at most limit bytes in all when unpacked.
 func NewChunkReader(f *Field, limit int64) *ChunkReader { return &ChunkReader{field: f, limit: limit} }
@@ -103,7 +107,7 @@ func (r *ChunkReader) dictionary(h *pageHeader, raw []byte) error {
 
 func (r *ChunkReader) data(p *Page, h *pageHeader, raw []byte) error {
 	p.Field, p.Rows, p.row, p.value, p.dict = r.field, h.values, 0, 0, nil
-	p.levels, p.codes, p.nums, p.text, p.ends = p.levels[:0], p.codes[:0], p.nums[:0], nil, p.ends[:0]
+	p.levels, p.codes, p.nums, p.text, p.ends, p.runs = p.levels[:0], p.codes[:0], p.nums[:0], nil, p.ends[:0], p.runs[:0]
 	p.count = p.Rows
 	if !r.field.Required {
 		var err error
@@ -117,6 +121,11 @@ func (r *ChunkReader) data(p *Page, h *pageHeader, raw []byte) error {
 			return fmt.Errorf("a page of codes without a dictionary")
 		}
 		p.dict = r.dict
+		if r.runs && len(p.levels) == 0 {
+			if p.runs = decodeRuns(p.runs[:0], raw, p.Rows, r.dict.len()); len(p.runs) > 0 {
+				return nil
+			}
+		}
 		p.codes = grown(p.codes, p.count)
 		return decodeCodes(p.codes, raw, r.dict.len())
 	case h.encoding == format.DeltaBinaryPacked && (r.field.Kind == Int64 || r.field.Kind == TimestampMicros):

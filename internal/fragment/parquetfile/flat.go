@@ -1,6 +1,9 @@
 package parquetfile
 
-import "unsafe"
+import (
+	"encoding/binary"
+	"unsafe"
+)
 
 // Flat is a page's values by row. They lie in the memory of the page. What stands for a null is any number, an
 // empty text, or code 0.
@@ -9,6 +12,59 @@ type Flat struct {
 	Numbers []int64  // of numbers without a dictionary, as Column.AppendInt and its like take them
 	Texts   []string // of byte arrays without a dictionary
 	Codes   []int32  // with a dictionary
+	Runs    []Run    // with a dictionary, in the place of Codes: no row is null, and the codes are these runs
+}
+
+// Run is rows of a page that have the same code.
+type Run struct {
+	End  int // the row behind it
+	Code int32
+}
+
+// leastRun is how many rows a run has at least, in the mean, for pages to be kept as runs.
+const leastRun = 256
+
+// decodeRuns reads n codes below size, behind a byte with their width, if they are a few long runs; else, or if they are damaged, it
+// gives none.
+func decodeRuns(out []Run, src []byte, n, size int) []Run {
+	if len(src) == 0 || src[0] > 32 {
+		return nil
+	}
+	width := (int(src[0]) + 7) / 8
+	src = src[1:]
+	for at := 0; at < n; {
+		header, k := binary.Uvarint(src)
+		if k <= 0 || header&1 == 1 || header == 0 || header>>1 > uint64(n-at) || len(src) < k+width || len(out) >= n/leastRun+1 {
+			return nil
+		}
+		code := uint32(0)
+		for i, b := range src[k : k+width] {
+			code |= uint32(b) << (8 * i)
+		}
+		if uint64(code) >= uint64(size) {
+			return nil
+		}
+		at += int(header >> 1)
+		out = append(out, Run{at, int32(code)})
+		src = src[k+width:]
+	}
+	if len(src) > 0 {
+		return nil
+	}
+	return out
+}
+
+// Expand gives the codes of a page that was flattened to runs.
+func (p *Page) Expand() []int32 {
+	p.codes = grown(p.codes, p.Rows)
+	at := 0
+	for _, r := range p.runs {
+		for i := at; i < r.End; i++ {
+			p.codes[i] = r.Code
+		}
+		at = r.End
+	}
+	return p.codes
 }
 
 // Flatten gives the page's values by row. The page then serves for nothing else until another is read into it.
@@ -22,6 +78,8 @@ func (p *Page) Flatten() Flat {
 		f.Nulls = p.nulls
 	}
 	switch {
+	case len(p.runs) > 0:
+		f.Runs = p.runs
 	case p.dict != nil:
 		p.codes = spread(p.codes, p.levels, p.Rows)
 		f.Codes = p.codes

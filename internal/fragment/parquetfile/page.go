@@ -45,6 +45,7 @@ type Page struct {
 	raw    []byte // what text lies in
 	nulls  []bool // of Flatten, by row
 	texts  []string
+	runs   []Run // in the place of codes
 
 	row, value int // of the next one that is not taken
 }
