@@ -1,5 +1,6 @@
 // Package funcs is the library of scalar functions that SQL has: their names, forms and meaning, each with
-// an example. Its parts are by kind: text, number, clock, jsonfn.
+// an example. Its parts are by kind: text, pattern, number,
+// clock, jsonfn.
 //
 // What it promises:
 //
@@ -13,6 +14,7 @@ import (
 	"github.com/togodb/togo/query/funcs/clock"
 	"github.com/togodb/togo/query/funcs/jsonfn"
 	"github.com/togodb/togo/query/funcs/number"
+	"github.com/togodb/togo/query/funcs/pattern"
 	"github.com/togodb/togo/query/funcs/text"
 )
 
@@ -25,7 +27,7 @@ type Kind struct {
 // Kinds are all functions, in the order in which docs/sql.md shows them.
 func Kinds() []Kind {
 	return []Kind{
-		{"Text", text.Functions()},
+		{"Text", append(text.Functions(), pattern.Functions()...)},
 		{"Numbers", number.Functions()},
 		{"Time", clock.Functions()},
 		{"JSON", jsonfn.Functions()},

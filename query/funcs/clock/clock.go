@@ -212,9 +212,12 @@ func intervals() []*expr.Func {
 		out = append(out, one(l.name, l.name+"(2) = INTERVAL '2 "+strings.TrimPrefix(l.name, "to_")+"'", "An interval of so many.", interval,
 			each.One(interval, func(n int64) (vec.Span, error) { return calendar.Times(l.of, n) }), num))
 	}
-	for name, of := range map[string]int64{"to_seconds": calendar.Second, "to_milliseconds": calendar.Millisecond} {
-		out = append(out, one(name, name+"(1.5) = INTERVAL '1.5 "+strings.TrimPrefix(name, "to_")+"'", "An interval of so many.", interval,
-			each.One(interval, func(x float64) (vec.Span, error) { return calendar.Scale(vec.Span{Nanos: of}, x) }), dbl))
+	for _, l := range []struct {
+		name string
+		of   int64
+	}{{"to_seconds", calendar.Second}, {"to_milliseconds", calendar.Millisecond}} {
+		out = append(out, one(l.name, l.name+"(1.5) = INTERVAL '1.5 "+strings.TrimPrefix(l.name, "to_")+"'", "An interval of so many.", interval,
+			each.One(interval, func(x float64) (vec.Span, error) { return calendar.Scale(vec.Span{Nanos: l.of}, x) }), dbl))
 	}
 	return out
 }

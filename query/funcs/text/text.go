@@ -21,7 +21,7 @@ const (
 // Functions are all of the package.
 func Functions() []*expr.Func {
 	var out []*expr.Func
-	for _, list := range [][]*expr.Func{simple(), parts(), search(), build(), patterns(), formats(), codes(), hashes(), distances()} {
+	for _, list := range [][]*expr.Func{simple(), parts(), search(), build(), formats(), codes(), hashes(), distances()} {
 		out = append(out, list...)
 	}
 	return out

@@ -1,8 +1,6 @@
-package text
+package pattern
 
 import (
-	"regexp"
-	"regexp/syntax"
 	"strings"
 
 	"github.com/togodb/togo/query/expr"
@@ -11,96 +9,11 @@ import (
 	"github.com/togodb/togo/query/vec"
 )
 
-// pattern is a compiled regular expression.
-type pattern struct {
-	re *regexp.Regexp
-	// needs is a text that everything that matches holds; only says that nothing else is asked.
-	needs string
-	only  bool
-}
-
-// use is what a function does with a pattern.
-type use uint8
-
 const (
-	anywhere use = iota
-	whole        // the pattern must match the whole text
+	text  = vec.Text
+	num   = vec.Int
+	truth = vec.Bool
 )
-
-// compile reads a pattern with its options: i without regard to case, c with, s a dot takes line ends too, l the
-// pattern is plain text; m, n and p change nothing; g, for all matches, is the caller's.
-func compile(env *expr.Env, text, options string, how use) (*pattern, error) {
-	if env.MaxPattern > 0 && len(text) > env.MaxPattern {
-		return nil, fail.New(fail.TooLarge, "a regular expression of %d bytes; the limit is %d", len(text), env.MaxPattern)
-	}
-	flags := syntax.Perl&^syntax.OneLine | syntax.OneLine
-	prefix := ""
-	for _, o := range options {
-		switch o {
-		case 'i':
-			flags |= syntax.FoldCase
-			prefix += "i"
-		case 'c':
-			flags &^= syntax.FoldCase
-			prefix = strings.ReplaceAll(prefix, "i", "")
-		case 's':
-			flags |= syntax.DotNL
-			prefix += "s"
-		case 'l':
-			text = regexp.QuoteMeta(text)
-		case 'm', 'n', 'p', 'g':
-		default:
-			return nil, fail.New(fail.Value, "unknown option %q of a regular expression; there are i, c, s, l, m, n, p and g", string(o))
-		}
-	}
-	tree, err := syntax.Parse(text, flags)
-	if err != nil {
-		return nil, fail.New(fail.Value, "not a regular expression of RE2: %s", strings.TrimPrefix(err.Error(), "error parsing regexp: "))
-	}
-	if prefix != "" {
-		text = "(?" + prefix + ":" + text + ")"
-	}
-	if how == whole {
-		text = `\A(?:` + text + `)\z`
-	}
-	re, err := regexp.Compile(text)
-	if err != nil {
-		return nil, fail.New(fail.Value, "not a regular expression of RE2: %s", strings.TrimPrefix(err.Error(), "error parsing regexp: "))
-	}
-	p := &pattern{re: re}
-	tree = tree.Simplify()
-	p.needs = needed(tree)
-	p.only = how == anywhere && tree.Op == syntax.OpLiteral && tree.Flags&syntax.FoldCase == 0
-	return p, nil
-}
-
-// needed is the longest text that surely stands in each match: a literal of the pattern or of a sequence in it.
-func needed(t *syntax.Regexp) string {
-	switch t.Op {
-	case syntax.OpLiteral:
-		if t.Flags&syntax.FoldCase == 0 {
-			return string(t.Rune)
-		}
-	case syntax.OpCapture, syntax.OpPlus:
-		return needed(t.Sub[0])
-	case syntax.OpConcat:
-		longest := ""
-		for _, sub := range t.Sub {
-			if n := needed(sub); len(n) > len(longest) {
-				longest = n
-			}
-		}
-		return longest
-	}
-	return ""
-}
-
-func (p *pattern) matches(s string) bool {
-	if p.needs != "" && !strings.Contains(s, p.needs) {
-		return false
-	}
-	return p.only || p.re.MatchString(s)
-}
 
 // patternEval is an expr.Eval that is given the pattern of each row.
 type patternEval func(env *expr.Env, pattern func(i int) (*pattern, error), s *expr.Scratch, args []*vec.Vector, n int) (*vec.Vector, error)
@@ -160,7 +73,7 @@ func extract(_ *expr.Env, pattern func(i int) (*pattern, error), s *expr.Scratch
 		if group < 0 || group > 9 {
 			return "", fail.New(fail.Value, "group %d of a regular expression; take 0, the whole match, to 9", group)
 		}
-		if p.needs != "" && !strings.Contains(t, p.needs) {
+		if !p.possible(t) {
 			return "", nil
 		}
 		if group == 0 {
@@ -180,7 +93,7 @@ func replaceBy(all bool) patternEval {
 		texts, mask := each.Column[string](args[0])
 		withs, withMask := each.Column[string](args[2])
 		template := each.Memo(parseRewrite)
-		most := limit(env)
+		most := env.MaxText
 		var buf []byte
 		return each.Rows(s, text, args[:3], n, func(i int) (string, error) {
 			p, err := pattern(i)
@@ -195,7 +108,7 @@ func replaceBy(all bool) patternEval {
 				return "", fail.New(fail.Value, `\%d in the replacement, but the regular expression has %d groups`, with.most, groups)
 			}
 			t := texts[i&mask]
-			if p.needs != "" && !strings.Contains(t, p.needs) {
+			if !p.possible(t) {
 				return t, nil
 			}
 			times := 1
@@ -211,8 +124,8 @@ func replaceBy(all bool) patternEval {
 			for _, m := range matches {
 				buf = append(buf, t[from:m[0]]...)
 				buf = with.expand(buf, t, m)
-				if from = m[1]; len(buf)+len(t)-from > most {
-					return "", tooLong("regexp_replace", most)
+				if from = m[1]; most > 0 && len(buf)+len(t)-from > most {
+					return "", fail.New(fail.TooLarge, "regexp_replace makes a text of more than %d bytes, the limit of one value", most)
 				}
 			}
 			return string(append(buf, t[from:]...)), nil
@@ -262,7 +175,8 @@ func (r rewrite) expand(dst []byte, s string, match []int) []byte {
 	return append(dst, r.texts[len(r.groups)]...)
 }
 
-func patterns() []*expr.Func {
+// Functions are all of the package.
+func Functions() []*expr.Func {
 	const options = " Options, a constant: i without regard to case, s a dot takes line ends too, l the pattern is plain text."
 	replaced := func(name, example, doc string, options int, args ...vec.Type) *expr.Func {
 		f := matcher(name, example, doc, text, anywhere, options, replaceBy(false), args...)
@@ -288,7 +202,7 @@ func patterns() []*expr.Func {
 		matcher("regexp_extract", "regexp_extract('ID=42;', 'id=([0-9]+)', 1, 'i') = '42'", "A group of the first match."+options, text, anywhere, 3, extract, text, text, num, text),
 		replaced("regexp_replace", `regexp_replace('hello', '(l)', '[\1]') = 'he[l]lo'`, `The text with the first match replaced; \0 to \9 in the replacement are groups of the match, \\ is a backslash.`, -1, text, text, text),
 		replaced("regexp_replace", "regexp_replace('hello', 'l', 'L', 'g') = 'heLLo'", "The same; option g replaces all matches."+options, 3, text, text, text, text),
-		one("regexp_escape", `regexp_escape('a.b') = 'a\.b'`, "The text as a pattern that matches just it.", text, each.One(text, each.Sure(escape)), text),
+		{Name: "regexp_escape", Args: []vec.Type{text}, Out: text, Example: `regexp_escape('a.b') = 'a\.b'`, Doc: "The text as a pattern that matches just it.", Eval: each.One(text, each.Sure(escape))},
 	}
 }
 
