@@ -22,7 +22,7 @@ const schemaQuery = "schema"
 var queries = []question{
 	{Name: "count by service", Pruned: true, Columns: "service",
 		SQL: `SELECT service, count(*) FROM events GROUP BY service`},
-	{Name: "errors per minute", Pruned: true, Columns: "status timestamp",
+	{Name: "errors per minute", Columns: "status timestamp",
 		SQL: `SELECT date_trunc('minute', timestamp) AS minute, count(*) FROM events WHERE status >= 500 GROUP BY minute`},
 	{Name: "p99 by service", Columns: "service http.duration_ms",
 		SQL: `SELECT service, quantile_cont("http.duration_ms", 0.99) FROM events GROUP BY service`},

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/togodb/togo/internal/event"
 	"github.com/togodb/togo/internal/objstore"
@@ -26,7 +27,7 @@ type world struct {
 }
 
 // layout changes when the same number of events would be stored differently: an old folder is not used then.
-const layout = 1
+const layout = 2
 
 const manifest = "world.json"
 
@@ -78,7 +79,7 @@ func fill(ctx context.Context, root string, events int) error {
 	const hours = 24
 	for hour := range hours {
 		var rows []queryset.Row
-		for t.made < events*(hour+1)/hours {
+		for t.made < events && t.at() < queryset.Begin.Add(time.Duration(hour+1)*time.Hour).UnixNano() {
 			rows = append(rows, t.next())
 			if last := &rows[len(rows)-1]; last.Tenant == w.Tenant {
 				w.Rows++

@@ -43,9 +43,14 @@ func newTraffic(total int) *traffic {
 // tenants of a store with so many events.
 func tenants(events int) int { return max(2, min(tenantCount, events/1000)) }
 
-// next is the next event; times rise evenly over the day.
+// at is the time of the next event, in nanoseconds: times rise evenly over the day.
+func (t *traffic) at() int64 {
+	return queryset.Begin.UnixNano() + int64(float64(t.made)*(day/float64(t.total)))/1000*1000
+}
+
+// next is the next event.
 func (t *traffic) next() queryset.Row {
-	at := queryset.Begin.UnixNano() + int64(float64(t.made)*(day/float64(t.total)))/1000*1000
+	at := t.at()
 	t.made++
 	tenant := 0
 	if t.r.IntN(largeShare) > 0 {

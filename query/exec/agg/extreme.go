@@ -12,6 +12,8 @@ import (
 type extreme struct {
 	max    bool
 	values cells
+	seen   []bool // by code, and
+	picked []int32
 }
 
 func newExtreme(t vec.Type, max bool, m *memory.Meter) *extreme {
@@ -26,10 +28,47 @@ func (e *extreme) Add(groups []uint32, n int, args []*vec.Vector, total int) err
 	if args[0].Const {
 		return e.addFlat(groups, n, args[0].Flat())
 	}
+	if args[0].Dict != nil && groups == nil && args[0].Dict.Len <= n {
+		picked := e.entries(args[0])
+		return e.addFlat(nil, picked.Len, picked)
+	}
 	if args[0].Dict != nil && !c.typ.HasTexts() {
 		return e.addFlat(groups, n, args[0].Flat())
 	}
 	return e.addFlat(groups, n, args[0])
+}
+
+// entries are the values of a dictionary that rows of v have, each once.
+func (e *extreme) entries(v *vec.Vector) *vec.Vector {
+	if cap(e.seen) < v.Dict.Len {
+		e.seen = make([]bool, v.Dict.Len)
+	}
+	seen := e.seen[:v.Dict.Len]
+	clear(seen)
+	for from := 0; from < len(v.Codes); from += vec.Block {
+		to := min(from+vec.Block, len(v.Codes))
+		switch block := v.Codes[from:to]; {
+		case v.Nulls != nil:
+			for i, code := range block {
+				if !v.Nulls[from+i] {
+					seen[code] = true
+				}
+			}
+		case vec.Alike(block):
+			seen[block[0]] = true
+		default:
+			for _, code := range block {
+				seen[code] = true
+			}
+		}
+	}
+	e.picked = e.picked[:0]
+	for code, is := range seen {
+		if is {
+			e.picked = append(e.picked, int32(code))
+		}
+	}
+	return v.Dict.Gather(e.picked)
 }
 
 // addFlat takes coded texts too.

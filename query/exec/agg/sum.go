@@ -134,6 +134,29 @@ func (e *exact) add(x float64) {
 	e.sum = t
 }
 
+// addAll adds values in four sums beside each other, as none has to wait for another.
+func (e *exact) addAll(values []float64) {
+	n := int64(len(values))
+	var b, c, d exact
+	a := *e
+	for len(values) >= 4 {
+		a.add(values[0])
+		b.add(values[1])
+		c.add(values[2])
+		d.add(values[3])
+		values = values[4:]
+	}
+	for _, x := range values {
+		a.add(x)
+	}
+	for _, o := range []exact{b, c, d} {
+		a.add(o.sum)
+		a.lost += o.lost
+	}
+	a.n += n
+	*e = a
+}
+
 func (e *exact) value() float64 {
 	if v := e.sum + e.lost; !math.IsNaN(v) {
 		return v
@@ -155,12 +178,7 @@ func (s *sumDoubles) Add(groups []uint32, n int, args []*vec.Vector, total int) 
 	v := args[0].Flat()
 	switch {
 	case groups == nil && v.Nulls == nil:
-		sum := s.sums[0]
-		for _, x := range v.Doubles {
-			sum.add(x)
-		}
-		sum.n += int64(n)
-		s.sums[0] = sum
+		s.sums[0].addAll(v.Doubles)
 	case v.Nulls == nil:
 		for i, g := range groups {
 			sum := &s.sums[g]
