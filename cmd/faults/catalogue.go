@@ -49,7 +49,7 @@ var catalogue = []kind{
 	{id: "odd-ids", tried: "empty, 10 kB, differing in case or form only, the same id in two tenants"},
 	{id: "mapping-change", tried: "a topic's mapping changes between a crash and the second reading"},
 	{id: "clock-off", tried: "router, writer, compactor and placements with clocks a year ahead and a year behind"},
-	{id: "reshard", tried: "4 to 6 shards in mid-stream, copies on both sides of the edge in both orders", yet: "queries"},
+	{id: "reshard", tried: "4 to 6 shards in mid-stream, copies on both sides of the edge in both orders; queries of before, after and both"},
 	{id: "router-skew", tried: "old and new table versions on one stream; golden vectors (tenant, timestamp, id) -> shard"},
 	{id: "filter-as-truth", tried: "a Bloom filter with 50% false positives; ids chosen because it says 'maybe'; collisions of another seed"},
 	{id: "far-future", tried: "an event ten years ahead in normal traffic"},
@@ -61,30 +61,30 @@ var catalogue = []kind{
 	{id: "timestamps", tried: "s, ms, us, ns as number and text; 0, -1, 2^63-1; years 1 to 9999; RFC 3339 of all kinds; missing"},
 	{id: "big-numbers", tried: "2^53+1, 2^64-1, -2^63, 1e400, 0.1"},
 	{id: "nesting", tried: "{}, [], [{}], [null], then [{b:1}]; depth 200"},
-	{id: "many-columns", tried: "a random field name in every event", yet: "queries"},
+	{id: "many-columns", tried: "a random field name in every event; queries for fields with and without a column"},
 	{id: "text", tried: "half pairs, overlong UTF-8, BOM, NUL, marks of direction, emoji in names and values"},
 	{id: "parquet-corruption", tried: "random rows, wide and nested, by 16 writers at once, read by another engine"},
-	{id: "nan", tried: "NaN, infinities and signed zeros under every comparison", absent: "queries; JSON has no such numbers"},
+	{id: "nan", tried: "NaN, infinities and signed zeros under every comparison, over files of either zero and of both"},
 	{id: "noisy-tenant", tried: "one tenant sends 90% of the traffic, all new ids"},
 	{id: "many-tenants", tried: "2,000 tenants with 24 hours of backfill in little memory"},
 
 	// Store.
-	{id: "503", tried: "503 to the first three tries of each key; 503 to all writes for five minutes"},
+	{id: "503", tried: "503 to the first three tries of each key; 503 to all writes for five minutes; queries meanwhile"},
 	{id: "checksums", tried: "a store that refuses checksums and their trailers"},
 	{id: "request-budget", tried: "1,000 tenants, 990 of them at one event a minute"},
 	{id: "credentials", tried: "tokens that run out with each request, and a refresh that fails"},
 
 	// Compaction and garbage.
-	{id: "double-count", tried: "a compactor killed after each request, merging and collecting, while others count"},
-	{id: "inputs-vanish", tried: "slow readers of lists of files, which are merged and collected meanwhile", yet: "queries"},
+	{id: "double-count", tried: "a compactor killed after each request, merging and collecting, while others count, in SQL too"},
+	{id: "inputs-vanish", tried: "slow readers of lists of files, which are merged and collected meanwhile; queries planned before, slow clients, past snapshots"},
 	{id: "gc-race", tried: "uploads committed long after, a merge and a collector that pause, a collector whose clock jumps by years"},
 	{id: "orphans", tried: "refused commits, merges killed in their uploads, writes that land late, empty and multipart leftovers"},
 	{id: "falls-behind", tried: "six hours without a compactor, then one while commits go on"},
 	{id: "against-writers", tried: "commits every 200 ms during merges, over a store with 10 to 60 ms a request"},
 
 	// Query.
-	{id: "pruning", tried: "each query with and without pruning", absent: "queries"},
-	{id: "zones", tried: "one query under three time zones; half-open ranges at the nanosecond", absent: "queries"},
+	{id: "pruning", tried: "conditions on columns of every type, with and without pruning, dictionaries and late reading"},
+	{id: "zones", tried: "one query under three time zones; half-open ranges at the nanosecond"},
 	{id: "cross-tenant", tried: "another tenant named in header, parameters, body, cookie, path, token, snapshot and SQL, of the intake and of queries"},
 }
 
