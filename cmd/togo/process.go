@@ -116,6 +116,21 @@ func (p *process) openStore(ctx context.Context) error {
 	return nil
 }
 
+// openForReading is for a process that only answers queries: it writes nothing to the store, so it needs no right
+// to, and reads it only when it is asked something.
+func (p *process) openForReading(ctx context.Context) error {
+	var err error
+	if p.meta, err = readMeta(ctx, p.store); err != nil {
+		return err
+	}
+	p.hasher = event.NewHasher(event.Seed(p.meta.Seed))
+	p.keeper, err = placements.NewKeeper(placements.Config{Store: p.store, Hasher: p.hasher, Logger: p.log, Registerer: p.reg})
+	if err != nil {
+		return err
+	}
+	return p.keeper.Load(ctx)
+}
+
 // limits bound event times, the same for everybody who reads the store.
 func (p *process) limits() event.Limits {
 	return event.Limits{MinTime: event.Timestamp(p.meta.MinTime.UnixNano()), MaxFuture: p.meta.MaxFuture}

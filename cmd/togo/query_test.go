@@ -103,7 +103,7 @@ func TestQueryOfAServer(t *testing.T) {
 		"root": {Tenants: []string{"*"}, Roles: []access.Role{access.Operator}},
 	}
 	c.Query.Engine.MaxTime = time.Minute
-	p := newProcess(c, store, quiet)
+	p := newProcess(c, readOnly{store}, quiet)
 	if err := p.start(t.Context(), []string{roleQuery}); err != nil { // without Kafka
 		t.Fatal(err)
 	}
@@ -141,6 +141,15 @@ func TestQueryOfAServer(t *testing.T) {
 		t.Errorf("metrics: %d %s", code, text)
 	}
 }
+
+// readOnly is a store that may only be read.
+type readOnly struct{ objstore.Store }
+
+var errReadOnly = errors.New("this store may only be read")
+
+func (readOnly) Put(context.Context, string, []byte) error         { return errReadOnly }
+func (readOnly) PutIfAbsent(context.Context, string, []byte) error { return errReadOnly }
+func (readOnly) Delete(context.Context, ...string) error           { return errReadOnly }
 
 func TestTable(t *testing.T) {
 	var out strings.Builder

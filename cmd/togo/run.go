@@ -141,6 +141,9 @@ func limitMemory(c *config.Config, roles []string) {
 }
 
 func (p *process) start(ctx context.Context, roles []string) error {
+	if slices.Equal(roles, []string{roleQuery}) {
+		return p.openForReading(ctx)
+	}
 	if err := p.openStore(ctx); err != nil {
 		return err
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -23,7 +24,12 @@ type tenantsCmd struct {
 
 // meta reads the store's togo.json.
 func (a *app) meta(store objstore.Store) (objstore.Meta, error) {
-	body, err := store.Get(a.ctx, objstore.MetaKey)
+	return readMeta(a.ctx, store)
+}
+
+// readMeta reads what a store is; there must be one.
+func readMeta(ctx context.Context, store objstore.Store) (objstore.Meta, error) {
+	body, err := store.Get(ctx, objstore.MetaKey)
 	if err != nil {
 		return objstore.Meta{}, fmt.Errorf("%s: read %s: %w", objstore.Name(store), objstore.MetaKey, err)
 	}
