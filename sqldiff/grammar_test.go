@@ -78,6 +78,8 @@ func plainTree(v any) any {
 	case map[string]any:
 		delete(v, "query_location")
 		delete(v, "is_operator")
+		delete(v, "schema")
+		delete(v, "catalog")
 		if name, ok := v["function_name"].(string); ok && sameName[name] != "" {
 			v["function_name"] = sameName[name]
 		}
@@ -102,7 +104,7 @@ func expression(r *rand.Rand, n int) string {
 		case condition && r.IntN(4) == 0:
 			b.WriteString(pick("NOT ", "NOT NOT ", "NOT - "))
 		case r.IntN(4) == 0:
-			b.WriteString(pick("- ", "+ ", "- - "))
+			b.WriteString(pick("- ", "+ ", "- - ", "~ ", "~ -", "- ~ "))
 		}
 		condition = false
 		switch r.IntN(8) {
@@ -144,7 +146,7 @@ func expression(r *rand.Rand, n int) string {
 			b.WriteString(pick(" = ", " <> ", " < ", " <= ", " > ", " >= ", " == ", " != "))
 			operand()
 		default:
-			b.WriteString(pick(" + ", " - ", " * ", " / ", " // ", " % ", " || ", " & ", " | ", " << ", " >> ", " ^ ", " ** ", " ^@ "))
+			b.WriteString(pick(" + ", " - ", " * ", " / ", " // ", " % ", " || ", " & ", " | ", " << ", " >> ", " ^ ", " ** ", " ^@ ", " ~ ", " !~ ", " AT TIME ZONE ", " ~~ ", " SIMILAR TO "))
 			operand()
 		}
 	}

@@ -13,8 +13,10 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"strings"
+	"syscall"
 )
 
 func main() {
@@ -30,7 +32,9 @@ func main() {
 	profile := flag.String("profile", "", "a file for Togo's CPU profile")
 	engine := flag.String("child", "", "used by the program itself")
 	flag.Parse()
-	if err := run(context.Background(), *dir, *events, *engine, options{*runs, *processor, *only, *profile}); err != nil {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := run(ctx, *dir, *events, *engine, options{*runs, *processor, *only, *profile}); err != nil {
 		fmt.Fprintln(os.Stderr, "queries:", err)
 		os.Exit(1)
 	}
