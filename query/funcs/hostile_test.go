@@ -19,7 +19,7 @@ func TestHostile(t *testing.T) {
 	batch := &vec.Batch{Len: 1, Cols: []*vec.Vector{long}}
 	scope := columns{{Name: "c", T: vec.Text}}
 	for _, text := range []string{
-		"repeat('x', 2000000000)", "repeat(c, 1000000000)", "repeat(c, 9223372036854775807)", "lpad(c, 2000000000, 'x')", "rpad('', 9223372036854775807, 'ä')",
+		"repeat('x', 2000000000)", "repeat(c, 1000000000)", "repeat(c, 11)", "repeat(c, 9223372036854775807)", "lpad(c, 2000000000, 'x')", "rpad('', 9223372036854775807, 'ä')",
 		"replace(c, 'a', c)", "regexp_replace(c, 'a', c, 'g')", "regexp_replace(c, '(.*)', '\\1\\1\\1\\1\\1\\1\\1\\1\\1\\1\\1\\1', 'g')",
 		"concat(c, c, c, c, c, c, c, c, c, c, c)", "concat_ws(c, 'a', 'b', 'c', 'd', 'e', 'f', 'g', 'h', 'i', 'j', 'k', 'l')", "repeat(c, 6) || repeat(c, 6)",
 		"format('{}{}{}{}{}{}{}{}{}{}{}', c, c, c, c, c, c, c, c, c, c, c)", "format('{:10001}', 1)", "format('{:.99999999999999999999}', 1.5)", "printf('%99999d', 1)",

@@ -362,8 +362,8 @@ func (sp spec) double(dst []byte, f float64) ([]byte, error) {
 		}
 		body = grouped(body[:whole], sp.thousands) + body[whole:]
 	}
-	if math.IsNaN(f) || math.IsInf(f, 0) {
-		sp.zero = false
+	if sp.zero && (math.IsNaN(f) || math.IsInf(f, 0)) { // as fmt does
+		sp.zero, sp.fill, sp.align = false, '0', '<'
 	}
 	return sp.padded(dst, sp.signOf(negative && !math.IsNaN(f)), body, '>'), nil
 }
@@ -415,7 +415,7 @@ func (sp spec) padded(dst []byte, sign, body string, usual byte) []byte {
 	if missing <= 0 {
 		return append(append(dst, sign...), body...)
 	}
-	if sp.zero && usual == '>' && (sp.align == 0 || sp.c && sp.align == '>') {
+	if sp.zero && usual == '>' {
 		dst = append(dst, sign...)
 		dst = append(dst, strings.Repeat("0", missing)...)
 		return append(dst, body...)
@@ -469,7 +469,7 @@ func formatBytes(n int64) string {
 		}
 		return sign + strconv.FormatUint(magnitude, 10) + " bytes"
 	}
-	units, f := []string{"KiB", "MiB", "GiB", "TiB", "PiB", "EiB"}, uint64(1024)
+	units, f := []string{"KiB", "MiB", "GiB", "TiB", "PiB"}, uint64(1024)
 	i := 0
 	for ; i < len(units)-1 && magnitude/f >= 1024; i++ {
 		f *= 1024
