@@ -270,6 +270,7 @@ func (c *chunk) decode(i int) (*page, error) {
 	p.runs = f.Runs
 	c.fill(&p.values, f, got.Rows)
 	c.live[i], c.seen[i] = p, true
+	c.g.held += p.raw.Kept()
 	return p, nil
 }
 
@@ -282,6 +283,7 @@ func (c *chunk) release(row int) {
 
 func (c *chunk) drop(i int) {
 	if c.live[i] != nil {
+		c.g.held -= c.live[i].raw.Kept()
 		c.g.run.spares.free(c.live[i])
 		c.live[i] = nil
 	}

@@ -65,7 +65,14 @@ func (g *rowGroup) read(spans []wanted) error {
 	} else {
 		var running sync.WaitGroup
 		for i := range reads {
-			running.Go(func() { read(i) })
+			running.Go(func() {
+				defer func() {
+					if p := recover(); p != nil {
+						errs[i] = broken(p)
+					}
+				}()
+				read(i)
+			})
 		}
 		running.Wait()
 	}

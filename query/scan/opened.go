@@ -65,6 +65,20 @@ func (x *run) bind(f *Fragment, k *known, tail piece) (*opened, error) {
 	return o, nil
 }
 
+// columnsOf are the columns of the file that a slot reads.
+func (o *opened) columnsOf(slot int) []int {
+	b := &o.slots[slot]
+	switch {
+	case b.event:
+		return o.sent
+	case b.column < 0:
+		return nil
+	case b.nanos < 0:
+		return []int{b.column}
+	}
+	return []int{b.column, b.nanos}
+}
+
 // absent tells that a slot is NULL in all rows.
 func (o *opened) absent(slot int) bool { return o.slots[slot].column < 0 && !o.slots[slot].event }
 

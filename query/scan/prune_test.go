@@ -140,7 +140,7 @@ func TestPruningReadsLess(t *testing.T) {
 }
 
 func TestTopGivesTheFirstRowsAtLeast(t *testing.T) {
-	s := newStore(t, 5, 300, 20000, 5000, 5000)
+	s := newStore(t, 3, 1, 300, 17500, 50)
 	var times []int64
 	for _, row := range s.rows {
 		var at int64
@@ -194,7 +194,7 @@ func TestTopGivesTheFirstRowsAtLeast(t *testing.T) {
 }
 
 func TestRowsThatAreEnough(t *testing.T) {
-	s := newStore(t, 6, 300, 9000)
+	s := newStore(t, 4, 300, 40000)
 	r := s.request()
 	r.Rows = 10
 	if got := s.ids(t, r); len(got) < 10 || len(got) > 20 {
@@ -238,7 +238,7 @@ func TestWholeFragments(t *testing.T) {
 
 // TestDamageIsAnError: whatever byte is damaged, the scan gives the same rows or an error that names the object.
 func TestDamageIsAnError(t *testing.T) {
-	s := newStore(t, 8, 2500)
+	s := makeStore(t, 8, 2500)
 	key := s.fragments[0].Key
 	whole := s.objects[key]
 	want := s.ids(t, s.request())
@@ -275,7 +275,7 @@ func TestDamageIsAnError(t *testing.T) {
 }
 
 func TestScanEndsWithItsContext(t *testing.T) {
-	s := newStore(t, 9, 20000, 20000)
+	s := newStore(t, 4, 300, 40000)
 	ctx, cancel := context.WithCancel(t.Context())
 	batches := 0
 	err := NewScanner(s, Config{}).Scan(ctx, s.request(), 1, func(int, *vec.Batch) error {

@@ -20,12 +20,19 @@ type rowGroup struct {
 	later   []int // by slot: how many stages, with the output, still use it
 	windows []window
 	memory  []int32 // for the rows of windows
+	held    int     // bytes of decoded pages
+	bytes   int64   // in the object that it may read
 }
 
 func newRowGroup(x *run, o *opened, n int) *rowGroup {
 	g := &rowGroup{run: x, file: o, meta: &o.footer.Groups[n]}
 	if x.plan.time >= 0 {
 		g.time = o.ofGroup(x.plan, g.meta)(x.plan.time)
+	}
+	for i := range o.slots {
+		for _, column := range o.columnsOf(i) {
+			g.bytes += g.meta.Chunks[column].Len()
+		}
 	}
 	return g
 }
@@ -40,7 +47,7 @@ func (g *rowGroup) scan() error {
 	g.chunks = make([]*chunk, len(g.file.footer.Columns))
 	g.slots = make([]slot, len(g.file.slots))
 	for i := range g.slots {
-		g.slots[i] = slot{g: g, binding: &g.file.slots[i], typ: g.run.plan.columns[i].Type}
+		g.slots[i] = slot{g: g, n: i, binding: &g.file.slots[i], typ: g.run.plan.columns[i].Type}
 	}
 	some, err := g.prune()
 	if err != nil {
@@ -120,7 +127,7 @@ func (g *rowGroup) close() {
 		}
 	}
 	g.run.spares.freeList(g.memory)
-	*g = rowGroup{run: g.run, file: g.file}
+	*g = rowGroup{run: g.run, file: g.file, bytes: g.bytes}
 }
 
 // chunk gives the column's chunk of the row group.

@@ -62,8 +62,9 @@ type run struct {
 	changed *sync.Cond
 	files   []candidate // not opened yet, in order
 	groups  []*rowGroup
-	opening int // files whose row groups may still come
-	reading int // row groups under way
+	opening int   // files whose row groups may still come
+	reading int   // row groups under way
+	held    int64 // bytes that they may read
 }
 
 // Scan reads the rows of r's fragments; see Source.
@@ -158,11 +159,16 @@ func (f *candidate) judge(p *plan, r *Request, stats *Stats) bool {
 	return true
 }
 
+// broken is the error of a panic.
+func broken(p any) error {
+	return &fail.Error{Code: fail.Internal, Message: "internal error while reading; the log has the details", Err: fmt.Errorf("panic: %v\n%s", p, debug.Stack())}
+}
+
 // runner takes what is to be done until nothing is left.
 func (x *run) runner() {
 	defer func() {
 		if p := recover(); p != nil {
-			x.cancel(&fail.Error{Code: fail.Internal, Message: "internal error while reading; the log has the details", Err: fmt.Errorf("panic: %v\n%s", p, debug.Stack())})
+			x.cancel(broken(p))
 		}
 	}()
 	for x.ctx.Err() == nil {
@@ -171,7 +177,7 @@ func (x *run) runner() {
 		switch {
 		case group != nil:
 			err = group.scan()
-			x.readOne()
+			x.readOne(group)
 		case file != nil:
 			err = x.open(file)
 		default:
@@ -192,6 +198,7 @@ func (x *run) take() (*candidate, *rowGroup) {
 			g := x.groups[0]
 			x.groups = x.groups[1:]
 			x.reading++
+			x.held += g.bytes
 			return nil, g
 		}
 		if len(x.files) > 0 {
@@ -208,15 +215,22 @@ func (x *run) take() (*candidate, *rowGroup) {
 	return nil, nil
 }
 
-// mayRead tells that one more row group may be begun. Of a Top the first ones are read without others ahead, as these may be all.
+// mostBytes bounds what the row groups that are under way may read, but for one.
+const mostBytes = 128 << 20
+
+// mayRead tells that the next row group may be begun. Of a Top the first ones are read without others ahead, as these may be all.
 func (x *run) mayRead() bool {
-	return x.r.Top == nil || x.r.Top.Full.Load() || x.reading < cap(x.workers)
+	if x.r.Top != nil && !x.r.Top.Full.Load() && x.reading >= cap(x.workers) {
+		return false
+	}
+	return x.reading == 0 || x.held+x.groups[0].bytes <= mostBytes
 }
 
-func (x *run) readOne() {
+func (x *run) readOne(g *rowGroup) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.reading--
+	x.held -= g.bytes
 	x.changed.Broadcast()
 }
 

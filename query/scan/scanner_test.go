@@ -3,6 +3,7 @@ package scan
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -63,7 +64,19 @@ func document(r *rand.Rand, i int) string {
 	return "{" + strings.Join(parts, ",") + "}"
 }
 
+// stores are those that were made, which tests share and leave as they are.
+var stores = map[string]*store{}
+
 func newStore(t testing.TB, seed uint64, sizes ...int) *store {
+	t.Helper()
+	name := fmt.Sprint(seed, sizes)
+	if stores[name] == nil {
+		stores[name] = makeStore(t, seed, sizes...)
+	}
+	return stores[name]
+}
+
+func makeStore(t testing.TB, seed uint64, sizes ...int) *store {
 	t.Helper()
 	r := rand.New(rand.NewPCG(seed, 7))
 	s := &store{objects: map[string][]byte{}, rows: map[string]map[string]string{}}
@@ -289,7 +302,7 @@ func all(map[string]string) bool { return true }
 var variants = []Options{{}, {NoPruning: true}, {NoDictionaries: true}, {NoLateReading: true}}
 
 func TestScanGivesEveryRowOnce(t *testing.T) {
-	s := newStore(t, 1, 1, 300, 20000, 17)
+	s := newStore(t, 3, 1, 300, 17500, 50)
 	for _, o := range variants {
 		for _, workers := range []int{1, 3} {
 			r := s.request()
@@ -300,7 +313,7 @@ func TestScanGivesEveryRowOnce(t *testing.T) {
 }
 
 func TestScanKeepsRowsOfTheFilter(t *testing.T) {
-	s := newStore(t, 2, 300, 20000)
+	s := newStore(t, 3, 1, 300, 17500, 50)
 	for _, o := range variants {
 		for name, is := range map[string]func(v vec.Value) bool{
 			"service":  func(v vec.Value) bool { return v.Text == "svc-3" },
@@ -335,5 +348,100 @@ func TestScanKeepsRowsOfTheFilter(t *testing.T) {
 				t.Errorf("no row passes the condition on %s", name)
 			}
 		}
+	}
+}
+
+// TestSeveralRowGroups: a file of two row groups, of which conditions leave one or both.
+func TestSeveralRowGroups(t *testing.T) {
+	const rows = 140_000
+	in := fragment.Input{Tenant: "t", Kind: fragment.Events, SortKey: []string{"n"}}
+	for i := range rows {
+		in.Rows = append(in.Rows, fragment.Row{Timestamp: base + event.Timestamp(i), ID: fmt.Appendf(nil, "%d", i), Format: event.FormatJSON, Payload: fmt.Appendf(nil, `{"n":%d,"half":"%d"}`, i, i%2)})
+	}
+	registry := fragment.NewRegistry(objstore.NewMemory(), fragment.RegistryConfig{})
+	file, err := fragment.Encode(t.Context(), in, registry)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &store{objects: map[string][]byte{"key": file.Body}}
+	s.columns, _ = registry.Ensure(t.Context(), "t", nil)
+	s.fragments = []Fragment{{Fragment: shardlog.Fragment{Key: "key", Tenant: "t", Rows: rows, Bytes: int64(len(file.Body)), Min: file.Min, Max: file.Max}}}
+	for _, c := range []struct {
+		cond           string
+		rows, sum      int
+		pruned, groups int64
+	}{
+		{"true", rows, rows * (rows - 1) / 2, 0, 2},
+		{"n < 10", 10, 45, 1, 2},
+		{"n >= 139990", 10, 1399945, 1, 2},
+		{"n IN (131071, 131072)", 2, 262143, 0, 2},
+		{"half = '1' AND n > 130000 AND n < 132000", 1000, 131000000, 0, 2},
+		{"half = '2'", 0, 0, 2, 2},
+	} {
+		for _, o := range variants {
+			r := s.request()
+			r.Options = o
+			r.where(t, c.cond)
+			n, sum := 0, 0
+			var mu sync.Mutex
+			if err := NewScanner(s, Config{}).Scan(t.Context(), r, 2, func(_ int, b *vec.Batch) error {
+				mu.Lock()
+				defer mu.Unlock()
+				v := b.Cols[r.slot("n")]
+				for i := range b.Len {
+					n, sum = n+1, sum+int(v.At(i).Int)
+				}
+				return nil
+			}); err != nil {
+				t.Fatal(err)
+			}
+			if n != c.rows || sum != c.sum {
+				t.Errorf("%s with %+v: %d rows of %d, sum %d of %d", c.cond, o, n, c.rows, sum, c.sum)
+			}
+			if st := r.Stats; o == (Options{}) && (st.RowGroups.Load() != c.groups || st.RowGroupsPruned.Load() != c.pruned) {
+				t.Errorf("%s: %d of %d row groups were pruned", c.cond, st.RowGroupsPruned.Load(), st.RowGroups.Load())
+			}
+		}
+	}
+}
+
+func TestDeadLetters(t *testing.T) {
+	in := fragment.Input{Tenant: "t", Kind: fragment.DeadLetters}
+	for i := range 2000 {
+		in.Rows = append(in.Rows, fragment.Row{
+			Timestamp: base + event.Timestamp(i), ID: fmt.Appendf(nil, "%d", i), Format: event.FormatJSON, Reason: "too_old",
+			Payload: fmt.Appendf([]byte{0xFF}, "%d", i), Detail: strings.Repeat("d", i%2),
+		})
+	}
+	file, err := fragment.Encode(t.Context(), in, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &store{objects: map[string][]byte{"key": file.Body}}
+	s.fragments = []Fragment{{Fragment: shardlog.Fragment{Key: "key", Tenant: "t", Rows: 2000, Bytes: int64(len(file.Body)), Min: file.Min, Max: file.Max}}}
+	r := &Request{Tenant: "t", Kind: fragment.DeadLetters, Fragments: s.fragments, Floor: base + 1000}
+	for _, f := range fragment.OwnColumns(fragment.DeadLetters) {
+		r.Columns = append(r.Columns, Column{f.Name, types[f.Kind]})
+		r.Output = append(r.Output, len(r.Output))
+	}
+	r.where(t, "reason = 'too_old' AND detail IS NULL")
+	n := 0
+	if err := NewScanner(s, Config{}).Scan(t.Context(), r, 1, func(_ int, b *vec.Batch) error {
+		for i := range b.Len {
+			if at := b.Cols[r.slot(Timestamp)].At(i).Int - int64(base); b.Cols[r.slot("payload")].At(i).Text != fmt.Sprintf("\xFF%d", at) || b.Cols[r.slot("format")].At(i).Text != "json" {
+				t.Fatalf("row %d: %q", at, b.Cols[r.slot("payload")].At(i).Text)
+			}
+			n++
+		}
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if n != 1000 {
+		t.Errorf("%d letters of 1000; letters below the floor stay", n)
+	}
+	r.Kind = fragment.Events
+	if err := NewScanner(s, Config{}).Scan(t.Context(), r, 1, func(int, *vec.Batch) error { return nil }); !errors.Is(err, fragment.ErrCorrupt) {
+		t.Errorf("letters as events: %v", err)
 	}
 }

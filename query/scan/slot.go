@@ -7,6 +7,7 @@ import (
 // slot gives the values of a request's column.
 type slot struct {
 	g *rowGroup
+	n int
 	*binding
 	typ   vec.Type
 	buf   buffer
@@ -15,16 +16,8 @@ type slot struct {
 
 // chunks adds those that the slot reads.
 func (s *slot) chunks(out []*chunk) []*chunk {
-	if s.column >= 0 {
-		out = append(out, s.g.chunk(s.column))
-	}
-	if s.nanos >= 0 {
-		out = append(out, s.g.chunk(s.nanos))
-	}
-	if s.binding.event {
-		for _, column := range s.g.file.sent {
-			out = append(out, s.g.chunk(column))
-		}
+	for _, column := range s.g.file.columnsOf(s.n) {
+		out = append(out, s.g.chunk(column))
 	}
 	return out
 }
@@ -59,9 +52,12 @@ func addNanos(times, nanos *vec.Vector) *vec.Vector {
 	return out
 }
 
+// mostHeld bounds the decoded pages of a row group that wait until they are used again; beyond, they are decoded again.
+const mostHeld = 32 << 20
+
 // release gives pages below a row back, unless they are used again.
 func (s *slot) release(row int, again bool) {
-	if again {
+	if again && s.g.held < mostHeld {
 		return
 	}
 	for _, c := range s.chunks(nil) {
