@@ -8,6 +8,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/togodb/togo/internal/chain"
+	"github.com/togodb/togo/internal/event"
 	"github.com/togodb/togo/internal/fragment"
 	"github.com/togodb/togo/internal/objstore"
 	"github.com/togodb/togo/internal/shardlog"
@@ -21,7 +22,9 @@ type Parts struct {
 	Store      objstore.Store
 	Meta       objstore.Meta
 	Placements snapshot.Placements
-	Columns    Columns               // nil: a fragment.Registry of its own
+	Columns    Columns // nil: a fragment.Registry of its own
+	// MaxColumns is how many columns a tenant may have, for the hint to _rest where its list is full; nil: the default for all.
+	MaxColumns func(event.TenantID) int
 	LogMetrics *shardlog.Metrics     // of the process's shard logs; nil: none
 	Registerer prometheus.Registerer // nil: no metrics
 	Logger     *slog.Logger          // slog.Default
@@ -56,7 +59,7 @@ func Open(cfg Config, p Parts) (*Node, error) {
 		return nil, err
 	}
 	if p.Columns == nil {
-		p.Columns = fragment.NewRegistry(logs, fragment.RegistryConfig{})
+		p.Columns = fragment.NewRegistry(logs, fragment.RegistryConfig{MaxColumnsOf: p.MaxColumns})
 	}
 	scanner := scan.NewScanner(cache, scan.Config{FooterBytes: cfg.FooterBytes})
 	engine, err := NewEngine(cfg, Deps{

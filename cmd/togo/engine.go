@@ -7,8 +7,10 @@ import (
 	"sync"
 	"time"
 
+	"github.com/togodb/togo/internal/event"
 	"github.com/togodb/togo/internal/inspect"
 	"github.com/togodb/togo/internal/objstore"
+	"github.com/togodb/togo/internal/tenants"
 	"github.com/togodb/togo/query"
 	"github.com/togodb/togo/query/api"
 )
@@ -27,12 +29,22 @@ func (a *app) engine() (query.Answerer, func(), error) {
 	if err != nil {
 		return nil, nil, err
 	}
+	settings, err := a.settings()
+	if err != nil {
+		return nil, nil, err
+	}
 	c.Query.Engine.CacheDir = ""
-	node, err := query.Open(c.Query.Engine, query.Parts{Store: store, Meta: meta, Placements: keeper, Logger: a.toolLog(c)})
+	node, err := query.Open(c.Query.Engine, query.Parts{
+		Store: store, Meta: meta, Placements: keeper, MaxColumns: maxColumns(settings), Logger: a.toolLog(c),
+	})
 	if err != nil {
 		return nil, nil, err
 	}
 	return node, node.Close, nil
+}
+
+func maxColumns(settings *tenants.Keeper) func(event.TenantID) int {
+	return func(t event.TenantID) int { return settings.Get(t).MaxColumns }
 }
 
 // startQuery lets people ask over HTTP.
@@ -42,7 +54,7 @@ func (p *process) startQuery(mux *http.ServeMux) error {
 		p.log.Warn("query.cache_dir is not set: every query reads from the store what it needs")
 	}
 	node, err := query.Open(c.Engine, query.Parts{
-		Store: p.store, Meta: p.meta, Placements: p.keeper, LogMetrics: p.logMetrics, Registerer: p.reg, Logger: p.log,
+		Store: p.store, Meta: p.meta, Placements: p.keeper, MaxColumns: maxColumns(p.settings), LogMetrics: p.logMetrics, Registerer: p.reg, Logger: p.log,
 	})
 	if err != nil {
 		return err

@@ -128,7 +128,14 @@ func (p *process) openForReading(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return p.keeper.Load(ctx)
+	if err := p.keeper.Load(ctx); err != nil {
+		return err
+	}
+	p.settings, err = newSettings(p.cfg, p.store, p.meta, tenants.Config{Logger: p.log, Registerer: p.reg})
+	if err != nil {
+		return err
+	}
+	return p.settings.Load(ctx)
 }
 
 // limits bound event times, the same for everybody who reads the store.
