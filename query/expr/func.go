@@ -17,7 +17,7 @@ type Func struct {
 	SeesNulls bool
 	// Volatile results are not computed once for each entry of a dictionary, or once for constants.
 	Volatile bool
-	// Rises: the result never falls while the argument that is not constant rises, the others staying. Fragments and pages are then
+	// Rises: the result never falls while the last argument rises, the others being constant. Fragments and pages are then
 	// passed over by it.
 	Rises bool
 	// Bind, if it is set, is given the arguments when the query is bound and gives the Eval for this call: here

@@ -171,6 +171,9 @@ func TestRising(t *testing.T) {
 			if len(f.Args) == 2 {
 				call = name + "('month', c)"
 			}
+			if name == "time_bucket" {
+				call = "time_bucket(INTERVAL '5 months', c)"
+			}
 			e, err := bind(call, columns{{Name: "c", T: at}})
 			if err != nil {
 				t.Error(err)
@@ -189,6 +192,15 @@ func TestRising(t *testing.T) {
 				}
 			}
 		}
+	}
+	e, err := bind("time_bucket(to_hours(c), TIMESTAMP '2026-03-31 10:20:30') > TIMESTAMP '2026-03-31'", columns{{Name: "c", T: vec.Int}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if v := expr.Judge(e, func(int) expr.Bounds {
+		return expr.Bounds{Rows: 2, Known: true, Min: vec.Value{Type: vec.Int, Int: 1}, Max: vec.Value{Type: vec.Int, Int: 24 * 400}}
+	}); v != expr.Maybe {
+		t.Errorf("a width that rises gives a verdict %d", v)
 	}
 	if count < 30 {
 		t.Errorf("%d functions rise", count)
