@@ -219,6 +219,7 @@ func (p *path) all(v *inspect.View) map[int64]found {
 			add(l.SourceOffset, found{l.Timestamp, string(l.ID), string(l.Payload), l.Reason})
 		}
 	}
+	p.sameInSQL(v.Tenants(), out)
 	return out
 }
 

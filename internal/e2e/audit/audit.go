@@ -6,14 +6,18 @@
 //     one, if all its records lie in one partition.
 //  2. Each record with another payload than the stored one is a conflict, by the id of
 //     its position, and each bad record a dead letter, whole; there are no other letters.
-//  3. The counts of the classes are those of the records, but for duplicates: what
+//  3. SQL finds the same rows and letters.
+//  4. The counts of the classes are those of the records, but for duplicates: what
 //     was read again counts again.
 package audit
 
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"sort"
+	"strings"
 
 	"github.com/togodb/togo/internal/e2e/feed"
 	"github.com/togodb/togo/internal/e2e/oracle"
@@ -93,6 +97,9 @@ type Found struct {
 	Stored  oracle.Stored
 	Letters map[string][]tool.Letter // by tenant
 	Totals  tool.Totals
+	// What SQL says: the rows, and the ids of letters by tenant.
+	Asked        oracle.Stored
+	AskedLetters map[string][]string
 }
 
 // Find asks the commands for everything that the tenants of the records have.
@@ -107,6 +114,9 @@ func (a *Audit) Find(ctx context.Context, t tool.Tool) (Found, error) {
 	}
 	var err error
 	if f.Stored, err = t.Stored(ctx, a.ledger.Tenants()); err != nil {
+		return f, err
+	}
+	if f.Asked, f.AskedLetters, err = t.Asked(ctx, slices.Sorted(maps.Keys(tenants))); err != nil {
 		return f, err
 	}
 	for name := range tenants {
@@ -175,6 +185,7 @@ func (a *Audit) Compare(f Found) Verdict {
 		}
 	}
 	v.compareLetters(letters, f.Letters)
+	v.compareAsked(f)
 	_, unique, _, _, dead := a.ledger.Counts()
 	if t := f.Totals; t.Stored != int64(unique) || t.Conflict != int64(conflicts) || t.Dead != int64(dead) ||
 		t.Duplicate < int64(duplicates) || t.Events != t.Stored+t.Duplicate+t.Conflict+t.Dead {
@@ -200,6 +211,32 @@ func samePartition(records []record) bool {
 		}
 	}
 	return true
+}
+
+// compareAsked: what SQL finds is what the other commands find, row by row.
+func (v *Verdict) compareAsked(f Found) {
+	ask := func(s oracle.Stored, k oracle.Key) string {
+		return strings.Join(slices.Sorted(slices.Values(s[k])), " ")
+	}
+	for _, s := range []oracle.Stored{f.Stored, f.Asked} {
+		for k := range s {
+			if stored, asked := ask(f.Stored, k), ask(f.Asked, k); stored != asked {
+				v.Wrong = append(v.Wrong, fmt.Sprintf("SQL finds %s/%s as %q, stored is %q", k.Tenant, k.ID, asked, stored))
+			}
+		}
+	}
+	for tenant, letters := range f.Letters {
+		var ids []string
+		for _, l := range letters {
+			ids = append(ids, l.ID)
+		}
+		slices.Sort(ids)
+		if asked := slices.Sorted(slices.Values(f.AskedLetters[tenant])); !slices.Equal(ids, asked) {
+			v.Wrong = append(v.Wrong, fmt.Sprintf("SQL finds %d letters of %s, there are %d", len(asked), tenant, len(ids)))
+		}
+	}
+	slices.Sort(v.Wrong)
+	v.Wrong = slices.Compact(v.Wrong)
 }
 
 func (v *Verdict) compareLetters(want map[string]letter, found map[string][]tool.Letter) {

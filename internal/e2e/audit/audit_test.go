@@ -2,6 +2,7 @@ package audit
 
 import (
 	"fmt"
+	"maps"
 	"strings"
 	"testing"
 
@@ -28,6 +29,17 @@ func found() Found {
 	}
 }
 
+// asked has SQL find the same.
+func asked(f Found) Found {
+	f.Asked, f.AskedLetters = maps.Clone(f.Stored), map[string][]string{}
+	for tenant, letters := range f.Letters {
+		for _, l := range letters {
+			f.AskedLetters[tenant] = append(f.AskedLetters[tenant], l.ID)
+		}
+	}
+	return f
+}
+
 func canonical(s string) string {
 	c, err := oracle.Canonical([]byte(s))
 	if err != nil {
@@ -41,17 +53,22 @@ func TestEachDifferenceIsNamed(t *testing.T) {
 		name   string
 		change func(*Found)
 		want   string // in the findings; empty: none
+		sql    func(*Found)
 	}{
-		{"as it must be", func(*Found) {}, ""},
-		{"not stored", func(f *Found) { delete(f.Stored, key) }, "lost: t/a is not stored"},
-		{"stored twice", func(f *Found) { f.Stored[key] = append(f.Stored[key], f.Stored[key][0]) }, "extra: t/a is stored again"},
-		{"the later one won", func(f *Found) { f.Stored[key] = []string{canonical(`{"n":2}`)} }, "lost: t/a is stored with a later payload"},
-		{"never sent", func(f *Found) { f.Stored[oracle.Key{Tenant: "t", ID: "b"}] = []string{"{}"} }, "extra: t/b was never sent"},
-		{"no letter", func(f *Found) { f.Letters["t"] = f.Letters["t"][1:] }, "lost: letter @0/2/dead"},
-		{"a letter twice", func(f *Found) { f.Letters["t"] = append(f.Letters["t"], f.Letters["t"][0]) }, "extra: letter @0/2/dead"},
-		{"a cut letter", func(f *Found) { f.Letters["t"][1].Payload = "" }, "lost: letter @0/3/dead"},
-		{"a letter of a good record", func(f *Found) { f.Letters["t"] = append(f.Letters["t"], tool.Letter{ID: "@0/1/dead"}) }, "extra: letter @0/1/dead"},
-		{"a wrong count", func(f *Found) { f.Totals.Dead, f.Totals.Events = 2, 5 }, "wrong: classes"},
+		{"as it must be", func(*Found) {}, "", nil},
+		{"not stored", func(f *Found) { delete(f.Stored, key) }, "lost: t/a is not stored", nil},
+		{"stored twice", func(f *Found) { f.Stored[key] = append(f.Stored[key], f.Stored[key][0]) }, "extra: t/a is stored again", nil},
+		{"the later one won", func(f *Found) { f.Stored[key] = []string{canonical(`{"n":2}`)} }, "lost: t/a is stored with a later payload", nil},
+		{"never sent", func(f *Found) { f.Stored[oracle.Key{Tenant: "t", ID: "b"}] = []string{"{}"} }, "extra: t/b was never sent", nil},
+		{"no letter", func(f *Found) { f.Letters["t"] = f.Letters["t"][1:] }, "lost: letter @0/2/dead", nil},
+		{"a letter twice", func(f *Found) { f.Letters["t"] = append(f.Letters["t"], f.Letters["t"][0]) }, "extra: letter @0/2/dead", nil},
+		{"a cut letter", func(f *Found) { f.Letters["t"][1].Payload = "" }, "lost: letter @0/3/dead", nil},
+		{"a letter of a good record", func(f *Found) { f.Letters["t"] = append(f.Letters["t"], tool.Letter{ID: "@0/1/dead"}) }, "extra: letter @0/1/dead", nil},
+		{"a wrong count", func(f *Found) { f.Totals.Dead, f.Totals.Events = 2, 5 }, "wrong: classes", nil},
+		{"a row that SQL does not find", func(*Found) {}, "wrong: SQL finds t/a as", func(f *Found) { delete(f.Asked, key) }},
+		{"another row of SQL", func(*Found) {}, "wrong: SQL finds t/a as", func(f *Found) { f.Asked[key] = []string{"{}"} }},
+		{"a row of SQL alone", func(*Found) {}, "wrong: SQL finds t/b as", func(f *Found) { f.Asked[oracle.Key{Tenant: "t", ID: "b"}] = []string{"{}"} }},
+		{"a letter that SQL does not find", func(*Found) {}, "wrong: SQL finds 1 letters", func(f *Found) { f.AskedLetters["t"] = f.AskedLetters["t"][1:] }},
 	} {
 		a := New()
 		bad := event(3, 0, `{`)
@@ -64,6 +81,10 @@ func TestEachDifferenceIsNamed(t *testing.T) {
 		}
 		f := found()
 		c.change(&f)
+		f = asked(f)
+		if c.sql != nil {
+			c.sql(&f)
+		}
 		lines := strings.Join(a.Compare(f).Lines(5), "\n")
 		if (c.want == "") != (lines == "") || !strings.Contains(lines, c.want) {
 			t.Errorf("%s: %q", c.name, lines)
@@ -79,11 +100,11 @@ func TestAnyOfTwoPartitionsMayBeFirst(t *testing.T) {
 			t.Fatal(err)
 		}
 		other := map[string]string{`{"n":1}`: `{"n":2}`, `{"n":2}`: `{"n":1}`}[winner]
-		v := a.Compare(Found{
+		v := a.Compare(asked(Found{
 			Stored:  oracle.Stored{key: {canonical(winner)}},
 			Letters: map[string][]tool.Letter{"t": {{ID: loser, Reason: "conflict", Payload: other}}},
 			Totals:  tool.Totals{Events: 2, Stored: 1, Conflict: 1},
-		})
+		}))
 		if !v.OK() {
 			t.Errorf("%s first: %v", winner, v.Lines(5))
 		}

@@ -200,6 +200,34 @@ func (t Tool) Stored(ctx context.Context, tenants []string) (oracle.Stored, erro
 	return out, nil
 }
 
+// Asked is what SQL finds of the same tenants, and the ids of their dead letters, by tenant.
+func (t Tool) Asked(ctx context.Context, tenants []string) (oracle.Stored, map[string][]string, error) {
+	out, letters := oracle.Stored{}, map[string][]string{}
+	for _, tenant := range tenants {
+		type row struct {
+			ID    string          `json:"id"`
+			Event json.RawMessage `json:"_event"`
+		}
+		rows, err := lines[row](ctx, t, []string{"query", "--tenant", tenant, "--format", "ndjson", "SELECT id, _event FROM events"})
+		if err != nil {
+			return nil, nil, err
+		}
+		for _, r := range rows {
+			if err := out.Add(oracle.Key{Tenant: tenant, ID: r.ID}, r.Event); err != nil {
+				return nil, nil, err
+			}
+		}
+		rows, err = lines[row](ctx, t, []string{"query", "--tenant", tenant, "--format", "ndjson", "SELECT id FROM dead_letters ORDER BY id"})
+		if err != nil {
+			return nil, nil, err
+		}
+		for _, r := range rows {
+			letters[tenant] = append(letters[tenant], r.ID)
+		}
+	}
+	return out, letters, nil
+}
+
 // Rows is how many rows were found.
 func Rows(s oracle.Stored) (n int) {
 	for _, rows := range s {
