@@ -105,6 +105,9 @@ func TestNormalForm(t *testing.T) {
 		if err := Valid(once); err != nil {
 			t.Fatalf("%s became %s: %v", doc, once, err)
 		}
+		if short := Min(strings.TrimSpace(doc)); short != once {
+			t.Fatalf("%s became %s and %s", doc, once, short)
+		}
 		if twice := string(AppendMin(nil, once)); twice != once {
 			t.Fatalf("%s became %s and then %s", doc, once, twice)
 		}

@@ -6,6 +6,16 @@ import (
 	"strings"
 )
 
+// Min is the normal form of a good value, as AppendMin writes it: the text itself where that is it.
+func Min(raw string) string {
+	switch c := raw[0]; {
+	case c == '"' && strings.IndexByte(raw, '\\') < 0, c == 't', c == 'f', c == 'n',
+		(c == '-' || c >= '0' && c <= '9') && strings.IndexAny(raw, ".eE") < 0 && raw != "-0":
+		return raw
+	}
+	return string(AppendMin(nil, raw))
+}
+
 // AppendMin writes a good value in its normal form: without white space, strings with the escapes that they need alone,
 // numbers that a BIGINT or a DOUBLE holds in their shortest form, with a point or an exponent if they had one.
 func AppendMin(dst []byte, raw string) []byte {

@@ -98,6 +98,7 @@ func write(t vec.Type, at, format int) expr.Eval {
 		formats, formatMask := each.Column[string](args[format])
 		parse := each.Memo(parseFormat)
 		var buf []byte
+		var made each.Texts
 		return each.Rows(s, text, args, n, func(i int) (string, error) {
 			items, err := parse(formats[i&formatMask])
 			if err != nil {
@@ -108,7 +109,7 @@ func write(t vec.Type, at, format int) expr.Eval {
 				day, clock = calendar.Split(day)
 			}
 			buf = appendTime(buf[:0], items, day, clock, t == instant)
-			return string(buf), nil
+			return made.Make(buf), nil
 		})
 	}
 }

@@ -115,7 +115,7 @@ func alone[R each.Result](name, example, about string, out vec.Type, f func(raw 
 	return forms
 }
 
-func minimal(raw string) string { return string(jsonpath.AppendMin(nil, raw)) }
+func minimal(raw string) string { return jsonpath.Min(raw) }
 
 func extraction() []*expr.Func {
 	extract := at("json_extract", `json_extract('{"a": {"b": 1}}', '$.a') = '{"b":1}'`, "The value at a path, as JSON; NULL if there is none. x -> 'path' is the same.", doc, true,
@@ -262,6 +262,7 @@ func making() []*expr.Func {
 func together(env *expr.Env, open byte) expr.Eval {
 	return func(s *expr.Scratch, args []*vec.Vector, n int) (*vec.Vector, error) {
 		var buf []byte
+		var made each.Texts
 		return each.Rows(s, doc, args, n, func(i int) (string, error) {
 			buf = append(buf[:0], open)
 			for k, a := range args {
@@ -283,7 +284,8 @@ func together(env *expr.Env, open byte) expr.Eval {
 					return "", fail.New(fail.TooLarge, "a JSON value of more than %d bytes, the limit of one value", env.MaxText)
 				}
 			}
-			return string(append(buf, open+2)), nil
+			buf = append(buf, open+2)
+			return made.Make(buf), nil
 		})
 	}
 }

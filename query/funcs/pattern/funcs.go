@@ -95,6 +95,7 @@ func replaceBy(all bool) patternEval {
 		template := each.Memo(parseRewrite)
 		most := env.MaxText
 		var buf []byte
+		var made each.Texts
 		return each.Rows(s, text, args[:3], n, func(i int) (string, error) {
 			p, err := pattern(i)
 			if err != nil {
@@ -128,7 +129,8 @@ func replaceBy(all bool) patternEval {
 					return "", fail.New(fail.TooLarge, "regexp_replace makes a text of more than %d bytes, the limit of one value", most)
 				}
 			}
-			return string(append(buf, t[from:]...)), nil
+			buf = append(buf, t[from:]...)
+			return made.Make(buf), nil
 		})
 	}
 }

@@ -39,12 +39,17 @@ func build() []*expr.Func {
 	return []*expr.Func{
 		concat, concatWS,
 		growing("||", "'a' || 1 = 'a1'", "Both sides as text, one behind the other; NULL if one is NULL.", func(most int) expr.Eval {
-			return each.Two(text, func(a, b string) (string, error) {
-				if len(a)+len(b) > most {
-					return "", tooLong("||", most)
-				}
-				return a + b, nil
-			})
+			return func(s *expr.Scratch, args []*vec.Vector, n int) (*vec.Vector, error) {
+				var buf []byte
+				var made each.Texts
+				return each.Two(text, func(a, b string) (string, error) {
+					if len(a)+len(b) > most {
+						return "", tooLong("||", most)
+					}
+					buf = append(append(buf[:0], a...), b...)
+					return made.Make(buf), nil
+				})(s, args, n)
+			}
 		}, expr.AnyText, expr.AnyText),
 		growing("repeat", "repeat('ab', 3) = 'ababab'", "The text so many times.", func(most int) expr.Eval {
 			return each.Two(text, func(s string, n int64) (string, error) {
@@ -83,6 +88,7 @@ func build() []*expr.Func {
 func join(name string, most int, separated bool) expr.Eval {
 	return func(s *expr.Scratch, args []*vec.Vector, n int) (*vec.Vector, error) {
 		var buf []byte
+		var made each.Texts
 		return each.Rows(s, text, args, n, func(i int) (string, error) {
 			list, separator := args, ""
 			if separated {
@@ -105,7 +111,7 @@ func join(name string, most int, separated bool) expr.Eval {
 					return "", tooLong(name, most)
 				}
 			}
-			return string(buf), nil
+			return made.Make(buf), nil
 		})
 	}
 }

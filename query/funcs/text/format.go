@@ -62,6 +62,7 @@ func format(name string, most int, parse func(string) ([]piece, error)) expr.Eva
 		texts, mask := each.Column[string](args[0])
 		pieces := each.Memo(parse)
 		var buf []byte
+		var made each.Texts
 		return each.Rows(s, text, args, n, func(i int) (string, error) {
 			list, err := pieces(texts[i&mask])
 			if err != nil {
@@ -82,7 +83,7 @@ func format(name string, most int, parse func(string) ([]piece, error)) expr.Eva
 					return "", tooLong(name, most)
 				}
 			}
-			return string(buf), nil
+			return made.Make(buf), nil
 		})
 	}
 }
