@@ -18,6 +18,7 @@ import (
 	"github.com/togodb/togo/internal/shardlog"
 	"github.com/togodb/togo/internal/tenants"
 	"github.com/togodb/togo/placements"
+	"github.com/togodb/togo/query/rangecache"
 )
 
 type tenantsEraseCmd struct {
@@ -141,6 +142,7 @@ func (c tenantsEraseCmd) showRemains(a *app, cfg *config.Config, store objstore.
 	if left.Live > 0 {
 		line(fmt.Sprintf("%d live objects of events from after the erasure, or of late copies", left.Live), "the tenant stops sending, and is erased again")
 	}
+	line("parts of its files in the disk caches of query processes (query.cache_dir), out of every answer", fmt.Sprintf("%s after a query read them, or you delete the directory", rangecache.DefaultKeepFor))
 	c.showKafka(a, cfg, line)
 	switch versions, err := objstore.KeepsVersions(a.ctx, store); {
 	case err != nil:

@@ -34,6 +34,9 @@ type Config struct {
 	Registerer prometheus.Registerer // nil: no metrics
 }
 
+// DefaultKeepFor is Config.KeepFor's.
+const DefaultKeepFor = 24 * time.Hour
+
 // Validate refuses what no Cache can work with, and fills in the defaults.
 func (c *Config) Validate() error {
 	if c.Store == nil || c.StoreID == "" {
@@ -46,7 +49,7 @@ func (c *Config) Validate() error {
 		c.MaxBytes = 10 << 30
 	}
 	if c.KeepFor == 0 {
-		c.KeepFor = 24 * time.Hour
+		c.KeepFor = DefaultKeepFor
 	}
 	if c.Tries == 0 {
 		c.Tries = 4
@@ -150,10 +153,10 @@ func (c *Cache) GetRange(ctx context.Context, key string, off, n int64, count *s
 // told is the error as the scan gives it on.
 func (c *Cache) told(ctx context.Context, err error) error {
 	switch {
+	case ctx.Err() != nil: // else a read that was cut off by it would look like damage
+		return fmt.Errorf("read a part of a file: %w", ctx.Err())
 	case errors.Is(err, objstore.ErrNotFound) || errors.Is(err, fragment.ErrCorrupt):
 		return err
-	case ctx.Err() != nil:
-		return fmt.Errorf("read a part of a file: %w", ctx.Err())
 	}
 	return &fail.Error{Code: fail.Unavailable, Message: "the object store does not answer; try again", Err: err}
 }

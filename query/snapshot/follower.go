@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"math"
+	"runtime/debug"
 	"slices"
 	"sync"
 	"time"
@@ -231,7 +232,8 @@ func (f *Follower) table(ctx context.Context, now time.Time) (*placements.Table,
 	return table, err
 }
 
-// each runs do for 0 to n-1, some at a time; after an error it begins no more, and it returns the first.
+// each runs do for 0 to n-1, some at a time; after an error it begins no more, and it returns the first. A panic is an error
+// of this question alone.
 func (f *Follower) each(ctx context.Context, n int, do func(ctx context.Context, i int) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -244,6 +246,11 @@ func (f *Follower) each(ctx context.Context, n int, do func(ctx context.Context,
 		}
 		wait.Go(func() {
 			defer func() { <-slots }()
+			defer func() {
+				if p := recover(); p != nil {
+					cancel(fmt.Errorf("%w: %v\n%s", errBug, p, debug.Stack()))
+				}
+			}()
 			if err := do(ctx, i); err != nil {
 				cancel(err)
 			}
@@ -273,8 +280,11 @@ func isFinal(err error) bool {
 	return isDamage(err) || errors.Is(err, placements.ErrNoGenesis) || errors.As(err, &told)
 }
 
+// errBug is a panic.
+var errBug = errors.New("a bug")
+
 func isDamage(err error) bool {
-	return errors.Is(err, shardlog.ErrCorrupt) || errors.Is(err, shardlog.ErrNewerFormat) ||
+	return errors.Is(err, errBug) || errors.Is(err, shardlog.ErrCorrupt) || errors.Is(err, shardlog.ErrNewerFormat) ||
 		errors.Is(err, placements.ErrCorrupt) || errors.Is(err, placements.ErrFormat)
 }
 
@@ -287,7 +297,7 @@ func (f *Follower) told(ctx context.Context, err error) error {
 	case ctx.Err() != nil:
 		return fmt.Errorf("plan the query: %w", ctx.Err())
 	case isDamage(err):
-		f.cfg.Logger.Error("a log that a query needs is damaged", "error", err)
+		f.cfg.Logger.Error("a log that a query needs cannot be read", "error", err)
 		return &fail.Error{Code: fail.Internal, Message: "the tenant's data cannot be read; the server's log says why", Err: err}
 	}
 	return &fail.Error{Code: fail.Unavailable, Message: "the object store does not answer; try again", Err: err}

@@ -312,6 +312,14 @@ func TestFaultsOfTheStore(t *testing.T) {
 		t.Errorf("a record that was cut off: %v", err)
 	}
 	w.same("after the damage", all(w.at(w.f, fragment.Events, nil)), w.live(shardlog.TableEvents))
+
+	w.commit(30)
+	w.now += time.Second
+	w.store.Add(objstore.Rule{Op: objstore.OpGet, Key: "shards/0/log/*", Effect: objstore.Pass, Before: func(objstore.Call) { panic("a bug") }})
+	if _, err := w.f.At(t.Context(), "acme", fragment.Events, nil); fail.CodeOf(err) != fail.Internal || !errors.Is(err, errBug) {
+		t.Errorf("a panic: %v", err)
+	}
+	w.same("after the panic", all(w.at(w.f, fragment.Events, nil)), w.live(shardlog.TableEvents))
 }
 
 // States are dropped above the bound, and the answer stays the same.

@@ -45,15 +45,23 @@ func (f *Follower) shard(id event.ShardID) *shard {
 	return s
 }
 
-// alone runs do while nobody else uses the shard.
+// alone runs do while nobody else uses the shard. What a panic leaves of the state is dropped.
 func (s *shard) alone(ctx context.Context, do func() error) error {
 	select {
 	case s.turn <- struct{}{}:
-		defer func() { <-s.turn }()
-		return do()
 	case <-ctx.Done():
 		return ctx.Err()
 	}
+	done := false
+	defer func() {
+		if !done {
+			s.state, s.known = nil, map[subject]*versions{}
+		}
+		<-s.turn
+	}()
+	err := do()
+	done = true
+	return err
 }
 
 // fresh runs do with a state that holds all that was committed MaxAge before now. Those who wait for one reading
