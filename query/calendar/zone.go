@@ -4,7 +4,7 @@ import (
 	"strings"
 	"sync"
 	"time"
-	_ "time/tzdata" // the zones' rules are the program's own, wherever it runs
+	_ "time/tzdata" // the zones' rules where the machine has none
 
 	"github.com/togodb/togo/query/fail"
 )

@@ -11,11 +11,13 @@ package funcs
 
 import (
 	"github.com/togodb/togo/query/expr"
+	"github.com/togodb/togo/query/fail"
 	"github.com/togodb/togo/query/funcs/clock"
 	"github.com/togodb/togo/query/funcs/jsonfn"
 	"github.com/togodb/togo/query/funcs/number"
 	"github.com/togodb/togo/query/funcs/pattern"
 	"github.com/togodb/togo/query/funcs/text"
+	"github.com/togodb/togo/query/vec"
 )
 
 // Kind is some functions that belong together.
@@ -38,7 +40,43 @@ func Kinds() []Kind {
 func Library() expr.Library {
 	l := expr.Library{}
 	for _, k := range Kinds() {
-		l.Add(k.Funcs...)
+		for _, f := range k.Funcs {
+			l.Add(bounded(f))
+		}
 	}
 	return l
+}
+
+// bounded is a function whose texts are held against the limit of one value, also where each call makes them only a little
+// longer: calls can stand in each other.
+func bounded(f *expr.Func) *expr.Func {
+	if !f.Out.HasTexts() {
+		return f
+	}
+	g := *f
+	g.Bind = func(env *expr.Env, args []expr.Expr) (expr.Eval, error) {
+		eval := f.Eval
+		if f.Bind != nil {
+			var err error
+			if eval, err = f.Bind(env, args); err != nil {
+				return nil, err
+			}
+		}
+		if env.MaxText <= 0 {
+			return eval, nil
+		}
+		return func(s *expr.Scratch, args []*vec.Vector, n int) (*vec.Vector, error) {
+			v, err := eval(s, args, n)
+			if err != nil {
+				return nil, err
+			}
+			for _, t := range v.Texts {
+				if len(t) > env.MaxText {
+					return nil, fail.New(fail.TooLarge, "%s gives a text of %d bytes; the limit of one value is %d", f.Name, len(t), env.MaxText)
+				}
+			}
+			return v, nil
+		}, nil
+	}
+	return &g
 }

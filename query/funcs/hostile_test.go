@@ -23,7 +23,7 @@ func TestHostile(t *testing.T) {
 		"replace(c, 'a', c)", "regexp_replace(c, 'a', c, 'g')", "regexp_replace(c, '(.*)', '\\1\\1\\1\\1\\1\\1\\1\\1\\1\\1\\1\\1', 'g')",
 		"concat(c, c, c, c, c, c, c, c, c, c, c)", "concat_ws(c, 'a', 'b', 'c', 'd', 'e', 'f', 'g', 'h', 'i', 'j', 'k', 'l')", "repeat(c, 6) || repeat(c, 6)",
 		"format('{}{}{}{}{}{}{}{}{}{}{}', c, c, c, c, c, c, c, c, c, c, c)", "format('{:10001}', 1)", "format('{:.99999999999999999999}', 1.5)", "printf('%99999d', 1)",
-		"levenshtein(c, c)", "json_array(c, c, c, c, c, c, c, c, c, c, c)", "json_object('a', c, 'b', c, 'c', c, 'd', c, 'e', c, 'f', c, 'g', c, 'h', c, 'i', c, 'j', c, 'k', c)",
+		"levenshtein(c, c)", "hex(hex(hex(hex(c))))", "url_encode(url_encode(repeat('ä', 200000)))", "regexp_escape(regexp_escape(repeat('.', 300000)))", "json_array(json_array(c, c, c, c, c), json_array(c, c, c, c, c))::VARCHAR || to_json(c)", "json_array(c, c, c, c, c, c, c, c, c, c, c)", "json_object('a', c, 'b', c, 'c', c, 'd', c, 'e', c, 'f', c, 'g', c, 'h', c, 'i', c, 'j', c, 'k', c)",
 		"regexp_matches('a', repeat('a', 2000))", "regexp_matches('a', 'a{1001}')", "regexp_matches('a', '((((a{30}){30}){30}){30})')",
 		"json_valid(repeat('[', 100000)) AND json_extract(repeat('[', 100000), 'a') IS NULL", "json_contains('[' || repeat('[0],', 20000) || '[1]]', '[' || repeat('[1],', 20000) || '[1]]')",
 	} {

@@ -1,5 +1,5 @@
 // Package jsonpath finds values in the text of a JSON document by the paths that SQL's functions take, without
-// making a tree of it.
+// making a tree of it. (internal/event/jsonscan is for events: objects alone, read whole, of equal keys the last.)
 //
 // # Paths
 //
