@@ -6,7 +6,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
+	"net"
 	"net/http"
 	"net/url"
 	"strings"
@@ -334,6 +336,52 @@ func TestAClientThatDoesNotReadIsLeft(t *testing.T) {
 	defer resp.Body.Close()
 	if err := <-ended; !errors.Is(err, errLeft) {
 		t.Errorf("ended with %v", err)
+	}
+}
+
+// TestABodyMayNotTakeForEver; the query behind it may, until its client leaves.
+func TestABodyMayNotTakeForEver(t *testing.T) {
+	const timeout = 100 * time.Millisecond
+	late, ended := make(chan struct{}), make(chan error, 1)
+	e := &engine{answer: func(ctx context.Context, r query.Request, out query.Sink) (*query.Summary, error) {
+		select {
+		case <-time.After(3 * timeout):
+		case <-ctx.Done():
+			t.Error("a query that takes longer than a body may was ended")
+		}
+		close(late)
+		select {
+		case <-ctx.Done():
+			ended <- ctx.Err()
+		case <-time.After(20 * time.Second):
+			ended <- errors.New("nothing: it went on without its client")
+		}
+		return nil, ctx.Err()
+	}}
+	s := serverOf(t, e, func(c *Config, _ *Deps) { c.SendTimeout = timeout })
+	conn, err := net.Dial("tcp", s.Listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	fmt.Fprint(conn, "POST /v1/query HTTP/1.1\r\nHost: x\r\nX-Scope-OrgID: shop\r\nContent-Length: 100\r\n\r\nselect 1")
+	answer, err := io.ReadAll(conn) // to the end of the connection
+	if err != nil || !strings.HasPrefix(string(answer), "HTTP/1.1 400 ") || e.count() > 0 {
+		t.Errorf("a body that does not come: %q, %v", answer, err)
+	}
+	ctx, leave := context.WithCancel(t.Context())
+	r, _ := http.NewRequestWithContext(ctx, http.MethodPost, s.URL+"/v1/query", strings.NewReader("x"))
+	r.Header.Set("X-Scope-OrgID", "shop")
+	go func() {
+		<-late
+		leave()
+	}()
+	if resp, err := s.Client().Do(r); err == nil {
+		resp.Body.Close()
+		t.Errorf("status %d", resp.StatusCode)
+	}
+	if err := <-ended; !errors.Is(err, context.Canceled) {
+		t.Errorf("ended by %v", err)
 	}
 }
 

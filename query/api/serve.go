@@ -41,11 +41,10 @@ func (h *Handler) query(out *reply, r *http.Request) error {
 	return out.end(s, stats)
 }
 
-// decode bounds the time that a body may take. The deadline must not stay: it would be taken for a client that left.
+// decode bounds the time that a body may take; behind its end, net/http has no deadline.
 func (h *Handler) decode(out *reply, r *http.Request) (*asked, error) {
 	if r.Method == http.MethodPost {
 		_ = out.control.SetReadDeadline(time.Now().Add(h.cfg.SendTimeout)) // servers of tests have none
-		defer func() { _ = out.control.SetReadDeadline(time.Time{}) }()
 	}
 	return decode(r, h.cfg.MaxBodyBytes)
 }
