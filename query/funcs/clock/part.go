@@ -77,6 +77,12 @@ func parts() []*expr.Func {
 			out = append(out, f)
 		}
 	}
+	return append(out, named()...)
+}
+
+// named are the functions that give names, and the last day of a month.
+func named() []*expr.Func {
+	var out []*expr.Func
 	names := func(name, example, doc string, list []string, u calendar.Unit, base int64) {
 		for _, t := range times {
 			eval := part(u, t)

@@ -115,75 +115,83 @@ func write(t vec.Type, at, format int) expr.Eval {
 }
 
 func appendTime(dst []byte, items []item, day, clock int64, zoned bool) []byte {
-	year, month, dayOfMonth := calendar.Civil(day)
 	for _, it := range items {
 		dst = append(dst, it.text...)
-		number := func(n int64, width int) {
-			if it.bare {
-				width = 1
-			}
-			dst = padded(dst, n, width)
-		}
 		switch it.letter {
-		case 'a':
-			dst = append(dst, dayNames[calendar.Weekday(day)][:3]...)
-		case 'A':
-			dst = append(dst, dayNames[calendar.Weekday(day)]...)
-		case 'w':
-			number(int64(calendar.Weekday(day)), 1)
-		case 'u':
-			number(calendar.DatePart(calendar.UnitISODayOfWeek, day), 1)
-		case 'd':
-			number(int64(dayOfMonth), 2)
-		case 'b':
-			dst = append(dst, monthNames[month-1][:3]...)
-		case 'B':
-			dst = append(dst, monthNames[month-1]...)
-		case 'm':
-			number(int64(month), 2)
-		case 'y':
-			number(max(year%100, -(year%100)), 2)
-		case 'Y':
-			if year < 0 {
-				dst = strconv.AppendInt(dst, year, 10)
-			} else {
-				number(year, 4)
-			}
 		case 'H':
-			number(clock/calendar.Hour, 2)
+			dst = it.number(dst, clock/calendar.Hour, 2)
 		case 'I':
-			number((clock/calendar.Hour+11)%12+1, 2)
+			dst = it.number(dst, (clock/calendar.Hour+11)%12+1, 2)
 		case 'p':
 			dst = append(dst, [2]string{"AM", "PM"}[clock/(12*calendar.Hour)]...)
 		case 'M':
-			number(clock/calendar.Minute%60, 2)
+			dst = it.number(dst, clock/calendar.Minute%60, 2)
 		case 'S':
-			number(clock/calendar.Second%60, 2)
+			dst = it.number(dst, clock/calendar.Second%60, 2)
 		case 'f':
-			number(clock%calendar.Second/calendar.Microsecond, 6)
+			dst = it.number(dst, clock%calendar.Second/calendar.Microsecond, 6)
 		case 'g':
-			number(clock%calendar.Second/calendar.Millisecond, 3)
+			dst = it.number(dst, clock%calendar.Second/calendar.Millisecond, 3)
 		case 'n':
-			number(clock%calendar.Second, 9)
+			dst = it.number(dst, clock%calendar.Second, 9)
 		case 'z':
 			dst = append(dst, "+00"...)
 		case 'Z':
 			if zoned {
 				dst = append(dst, "UTC"...)
 			}
-		case 'j':
-			number(calendar.DatePart(calendar.UnitDayOfYear, day), 3)
-		case 'U': // weeks begin on Sundays
-			number((calendar.DatePart(calendar.UnitDayOfYear, day)-int64(calendar.Weekday(day))+6)/7, 2)
-		case 'W': // on Mondays
-			number((calendar.DatePart(calendar.UnitDayOfYear, day)-int64((calendar.Weekday(day)+6)%7)+6)/7, 2)
-		case 'G':
-			number(calendar.DatePart(calendar.UnitISOYear, day), 4)
-		case 'V':
-			number(calendar.DatePart(calendar.UnitWeek, day), 2)
+		default:
+			dst = it.appendDay(dst, day)
 		}
 	}
 	return dst
+}
+
+// appendDay writes what a specifier takes of the date.
+func (it item) appendDay(dst []byte, day int64) []byte {
+	year, month, dayOfMonth := calendar.Civil(day)
+	weekday := calendar.Weekday(day)
+	switch it.letter {
+	case 'a':
+		return append(dst, dayNames[weekday][:3]...)
+	case 'A':
+		return append(dst, dayNames[weekday]...)
+	case 'w':
+		return it.number(dst, int64(weekday), 1)
+	case 'u':
+		return it.number(dst, calendar.DatePart(calendar.UnitISODayOfWeek, day), 1)
+	case 'd':
+		return it.number(dst, int64(dayOfMonth), 2)
+	case 'b':
+		return append(dst, monthNames[month-1][:3]...)
+	case 'B':
+		return append(dst, monthNames[month-1]...)
+	case 'm':
+		return it.number(dst, int64(month), 2)
+	case 'y':
+		return it.number(dst, max(year%100, -(year%100)), 2)
+	case 'Y':
+		return it.number(dst, year, 4)
+	case 'j':
+		return it.number(dst, calendar.DatePart(calendar.UnitDayOfYear, day), 3)
+	case 'U': // weeks begin on Sundays
+		return it.number(dst, (calendar.DatePart(calendar.UnitDayOfYear, day)-int64(weekday)+6)/7, 2)
+	case 'W': // on Mondays
+		return it.number(dst, (calendar.DatePart(calendar.UnitDayOfYear, day)-int64((weekday+6)%7)+6)/7, 2)
+	case 'G':
+		return it.number(dst, calendar.DatePart(calendar.UnitISOYear, day), 4)
+	case 'V':
+		return it.number(dst, calendar.DatePart(calendar.UnitWeek, day), 2)
+	}
+	return dst
+}
+
+// number writes a number with so many digits at least, or with - before the specifier with as few as it has.
+func (it item) number(dst []byte, n int64, width int) []byte {
+	if it.bare {
+		width = 1
+	}
+	return padded(dst, n, width)
 }
 
 func padded(dst []byte, n int64, width int) []byte {
