@@ -14,6 +14,7 @@ import (
 	"github.com/togodb/togo/internal/objstore"
 	"github.com/togodb/togo/query"
 	"github.com/togodb/togo/query/fail"
+	"github.com/togodb/togo/query/queryset"
 	"github.com/togodb/togo/query/snapshot"
 	"github.com/togodb/togo/query/vec"
 )
@@ -267,5 +268,29 @@ func TestFault_inputs_vanish_past(t *testing.T) {
 	fresh := s.open(s.store, nil) // no footer in memory
 	if got, _, err := s.ask(fresh, query.Request{SQL: ledger, Snapshot: sum.Snapshot}); fail.CodeOf(err) != fail.Gone || errors.Is(err, snapshot.ErrPlanAgain) {
 		t.Errorf("%q, %v", got, err)
+	}
+}
+
+// A past snapshot has the columns of then: what is a number there is one still when others have sent text since.
+func TestPastSnapshotHasItsColumns(t *testing.T) {
+	s := newStage(t, 2, nil)
+	at := event.Timestamp(queryset.Begin.UnixNano())
+	s.put(queryset.Row{Tenant: "acme", Timestamp: at, ID: "a", Payload: `{"d":1,"e":2}`})
+	const text = "SELECT typeof(d), d FROM events ORDER BY id"
+	got, sum, err := s.ask(s.node, query.Request{SQL: text})
+	if err != nil || !slices.Equal(got, []string{"BIGINT\t1"}) {
+		t.Fatalf("%q, %v", got, err)
+	}
+	s.put(queryset.Row{Tenant: "acme", Timestamp: at, ID: "b", Payload: `{"d":"x","new":1}`})
+	if got := s.rows(text); !slices.Equal(got, []string{"VARCHAR\t1", "VARCHAR\tx"}) {
+		t.Errorf("now: %q", got)
+	}
+	for _, node := range []*query.Node{s.node, s.open(s.store, nil)} {
+		if got, _, err := s.ask(node, query.Request{SQL: text, Snapshot: sum.Snapshot}); err != nil || !slices.Equal(got, []string{"BIGINT\t1"}) {
+			t.Errorf("then: %q, %v", got, err)
+		}
+		if _, _, err := s.ask(node, query.Request{SQL: "SELECT new FROM events", Snapshot: sum.Snapshot}); fail.CodeOf(err) != fail.UnknownColumn {
+			t.Errorf("a column of later: %v", err)
+		}
 	}
 }
