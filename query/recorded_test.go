@@ -34,7 +34,7 @@ const (
 // makes a scan fast.
 func TestAnswersThatDuckDBGave(t *testing.T) {
 	ctx := t.Context()
-	w, err := queryset.NewWorld(ctx, objstore.NewMemory(), recordedSeed, recordedRows, "../internal/fragment/testdata")
+	w, err := queryset.NewWorld(ctx, objstore.NewMemory(), queryset.WorldConfig{Seed: recordedSeed, Rows: recordedRows, Folder: "../internal/fragment/testdata"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -48,15 +48,35 @@ func compareAll(ctx context.Context, w *world, d *duck, sides []*tenantSide, n i
 		}
 		for range *each {
 			v := all[r.IntN(len(all))]
-			res.one(v.name, s, p, want, v.ask(ctx, s.tenant, p.T))
+			res.one(v.name, s, p, want, v.ask(ctx, s.tenant, &p))
 		}
-		got, err := l.ask(ctx, s.tenant, p.T)
+		if i%20 == 0 && want.Error == "" {
+			res.explained(ctx, all[r.IntN(len(all))], s, &p, i%40 == 0)
+		}
+		if !*working {
+			continue
+		}
+		got, err := l.ask(ctx, s.tenant, &p)
 		if err != nil {
 			return nil, err
 		}
 		res.one("while a compactor works", s, p, want, got)
 	}
 	return res, nil
+}
+
+// explained asks for the plan of a query that has an answer: it has one too.
+func (res *result) explained(ctx context.Context, v variant, s *tenantSide, p *pair, analyze bool) {
+	of := *p
+	if of.T = "EXPLAIN " + p.T; analyze {
+		of.T = "EXPLAIN ANALYZE " + p.T
+	}
+	got := v.ask(ctx, s.tenant, &of)
+	if got.Error == "" && len(got.Rows) > 0 || ofValue.MatchString(got.Error) {
+		return
+	}
+	res.different++
+	fmt.Printf("DIFFERENT no plan, tenant %s, %s\n  %s\n  %s\n", s.tenant, v.name, of.T, got.Error)
 }
 
 func (res *result) one(how string, s *tenantSide, p pair, want, got *answer.Answer) {
@@ -88,7 +108,22 @@ func (res *result) one(how string, s *tenantSide, p pair, want, got *answer.Answ
 	if res.printed++; res.printed > *show {
 		return
 	}
-	fmt.Printf("DIFFERENT %s, tenant %s, %s\n  togo:   %s\n  duckdb: %s\n  %.2000s\n", map[bool]string{true: "in order"}[p.rules.Ordered], s.tenant, how, p.T, p.D, got.Error+"\n  "+difference)
+	fmt.Printf("DIFFERENT %s%s, tenant %s, %s\n  togo:   %s\n  duckdb: %s\n  %.2000s\n", map[bool]string{true: "in order"}[p.rules.Ordered], p.bounds(), s.tenant, how, p.T, p.D, got.Error+"\n  "+difference)
+}
+
+// bounds are what a request says beside its text.
+func (p *pair) bounds() string {
+	s := ""
+	if p.from != nil {
+		s += fmt.Sprintf(" from %d", *p.from)
+	}
+	if p.to != nil {
+		s += fmt.Sprintf(" to %d", *p.to)
+	}
+	if p.limit > 0 {
+		s += fmt.Sprintf(" limit %d", p.limit)
+	}
+	return s
 }
 
 func withoutQuoted(s string) string {

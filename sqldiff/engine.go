@@ -43,9 +43,13 @@ func variants(ctx context.Context, st stage, cache string) ([]variant, error) {
 }
 
 // ask gives an engine's answer; an error has its code before its text.
-func (v variant) ask(ctx context.Context, tenant event.TenantID, text string) *answer.Answer {
-	a, _ := ask.Ask(ctx, v.node, query.Request{Tenant: tenant, SQL: text, Options: v.options})
+func (v variant) ask(ctx context.Context, tenant event.TenantID, p *pair) *answer.Answer {
+	a, _ := ask.Ask(ctx, v.node, p.request(tenant, v.options))
 	return a
+}
+
+func (p *pair) request(tenant event.TenantID, o scan.Options) query.Request {
+	return query.Request{Tenant: tenant, SQL: p.T, From: p.from, To: p.to, Limit: p.limit, Options: o}
 }
 
 // lawful tells whether an error may be an answer: what a query can do wrong, and nothing that says Togo failed.

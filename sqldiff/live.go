@@ -12,6 +12,7 @@ import (
 	"github.com/togodb/togo/query/queryset"
 	"github.com/togodb/togo/query/queryset/answer"
 	"github.com/togodb/togo/query/queryset/ask"
+	"github.com/togodb/togo/query/scan"
 )
 
 // live is the same events in a store that a compactor works on while it is asked, and whose garbage goes at once.
@@ -24,7 +25,7 @@ type live struct {
 }
 
 func (l *live) begin(ctx context.Context) error {
-	w, err := queryset.NewWorld(ctx, objstore.NewMemory(), *seed, *rows, *testdata)
+	w, err := queryset.NewWorld(ctx, objstore.NewMemory(), worldConfig())
 	if err != nil {
 		return err
 	}
@@ -40,7 +41,7 @@ func (l *live) begin(ctx context.Context) error {
 }
 
 // ask asks while the compactor takes its next step.
-func (l *live) ask(ctx context.Context, tenant event.TenantID, text string) (*answer.Answer, error) {
+func (l *live) ask(ctx context.Context, tenant event.TenantID, p *pair) (*answer.Answer, error) {
 	if l.node == nil || l.idle > 2*shards {
 		if err := l.begin(ctx); err != nil {
 			return nil, err
@@ -58,7 +59,7 @@ func (l *live) ask(ctx context.Context, tenant event.TenantID, text string) (*an
 		}
 		done <- err
 	}()
-	a, _ := ask.Ask(ctx, l.node, query.Request{Tenant: tenant, SQL: text})
+	a, _ := ask.Ask(ctx, l.node, p.request(tenant, scan.Options{}))
 	if err := <-done; err != nil {
 		return nil, fmt.Errorf("compact: %w", err)
 	}

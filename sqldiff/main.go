@@ -18,6 +18,8 @@ var (
 	each      = flag.Int("each", 4, "in how many ways Togo is asked each query")
 	examples  = flag.Int("examples", 1, "how many differences of one sort are printed")
 	record    = flag.String("record", "", "write n queries and DuckDB's answers to this file, for a test without DuckDB")
+	large     = flag.Bool("large", false, "few files with all events of an hour in each, so that many rows have several pages")
+	working   = flag.Bool("live", true, "ask also while a compactor works; slow with many rows")
 	hide      = flag.String("hide", "", "a regular expression: differences of such sorts are counted, and not printed")
 	show      = flag.Int("show", 20, "how many sorts of differences are printed")
 )

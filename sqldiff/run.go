@@ -63,7 +63,7 @@ func run(ctx context.Context) error {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	w, err := newWorld(ctx, *seed, *rows)
+	w, err := newWorld(ctx)
 	if err != nil {
 		return err
 	}

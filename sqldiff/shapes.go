@@ -4,7 +4,10 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"time"
 
+	"github.com/togodb/togo/internal/event"
+	"github.com/togodb/togo/query/queryset"
 	"github.com/togodb/togo/query/queryset/answer"
 )
 
@@ -13,10 +16,77 @@ type pair struct {
 	T, D  string
 	kinds []kind
 	rules answer.Rules
+	// from and to are the request's bounds of the events' times, and limit its most rows; nil and 0: none.
+	from, to *event.Timestamp
+	limit    int64
 }
 
-// query makes one of any shape.
+// query makes one of any shape, as people write it.
 func (g *generator) query() pair {
+	p := g.shape()
+	if g.often(15) && strings.Contains(p.D, " FROM events") {
+		p.T, p.D = strings.Replace(p.T, " FROM events", " FROM events AS e", 1), strings.Replace(p.D, " FROM events", " FROM events AS e", 1)
+		p.T, p.D = strings.ReplaceAll(p.T, "(timestamp, id)", "(e.timestamp, e.id)"), strings.ReplaceAll(p.D, "(timestamp, id)", "(e.timestamp, e.id)")
+	} else if g.often(12) && strings.Contains(p.D, " FROM events") {
+		p.from, p.to = g.bound(), g.bound()
+		where := "true"
+		if p.from != nil {
+			where += fmt.Sprintf(" AND epoch_ns(timestamp) >= %d", int64(*p.from))
+		}
+		if p.to != nil {
+			where += fmt.Sprintf(" AND epoch_ns(timestamp) < %d", int64(*p.to))
+		}
+		p.D = strings.Replace(p.D, " FROM events", " FROM (SELECT * FROM events WHERE "+where+") AS events", 1)
+	}
+	if g.often(8) && p.rules.Some == nil {
+		p.limit = int64(1 + g.r.IntN(20))
+		if p.rules.Ordered {
+			p.D = "SELECT * FROM (" + p.D + ") LIMIT " + strconv.FormatInt(p.limit, 10)
+		} else {
+			n := int(p.limit)
+			p.rules.Some = &n
+		}
+	}
+	if g.often(30) {
+		p.T = g.noise(p.T)
+	}
+	return p
+}
+
+// bound is one of a request's bounds.
+func (g *generator) bound() *event.Timestamp {
+	if g.often(30) {
+		return nil
+	}
+	t := event.Timestamp(queryset.Begin.UnixNano() + g.r.Int64N(int64(3*time.Hour))/1000*1000)
+	return &t
+}
+
+// noise is the same text with other white space, comments and cases of words, outside of quotes.
+func (g *generator) noise(text string) string {
+	var b strings.Builder
+	quote := byte(0)
+	for i := 0; i < len(text); i++ {
+		c := text[i]
+		switch {
+		case quote != 0:
+			if c == quote {
+				quote = 0
+			}
+		case c == '\'' || c == '"':
+			quote = c
+		case c == ' ' && g.often(15):
+			b.WriteString(pick(g, []string{"\n", "\t  ", " /* it's \" */ ", " -- to the end 'of\n", "  "}))
+			continue
+		case c >= 'A' && c <= 'Z' && g.often(20):
+			c += 'a' - 'A'
+		}
+		b.WriteByte(c)
+	}
+	return b.String()
+}
+
+func (g *generator) shape() pair {
 	switch n := g.r.IntN(100); {
 	case n < 30:
 		return g.rows()
@@ -32,6 +102,8 @@ func (g *generator) query() pair {
 		return g.letters()
 	case n < 84:
 		return g.star()
+	case n < 90:
+		return g.records()
 	}
 	return g.constants()
 }
@@ -52,6 +124,8 @@ func (l *list) add(e expr, alias string) {
 	}
 	l.t, l.d, l.kinds = append(l.t, e.T), append(l.d, d), append(l.kinds, e.K)
 }
+
+func (l *list) of(i int) expr { return both(l.t[i], l.d[i], l.kinds[i]) }
 
 func (l *list) text() (t, d string) { return strings.Join(l.t, ", "), strings.Join(l.d, ", ") }
 
@@ -104,7 +178,13 @@ func (g *generator) rows() pair {
 		p.rules.Ordered = true
 	}
 	lt, ld := l.text()
-	p.T, p.D, p.kinds = "SELECT "+lt+" FROM events"+t+order, "SELECT "+ld+" FROM events"+d+orderD, l.kinds
+	some := ""
+	if order == "" && g.often(15) {
+		n := pick(g, []int{0, 1, 7, 300})
+		some = fmt.Sprintf(" LIMIT %d", n)
+		p.rules.Some = &n
+	}
+	p.T, p.D, p.kinds = "SELECT "+lt+" FROM events"+t+order+some, "SELECT "+ld+" FROM events"+d+orderD, l.kinds
 	return p
 }
 
@@ -117,8 +197,33 @@ func computed(e expr) expr {
 	return both(fmt.Sprintf(format, e.T), fmt.Sprintf(format, e.D), e.K)
 }
 
-// aggregate adds one to the list.
+// aggregate adds one to the list, now and then within an expression.
 func (g *generator) aggregate(l *list, p *pair) {
+	g.plain(l, p)
+	i := len(l.t) - 1
+	if _, loose := p.rules.Loose[i]; loose || g.often(75) {
+		return
+	}
+	format := ""
+	switch l.kinds[i] {
+	case kInt:
+		format = pick(g, []string{"coalesce(%s, 0)", "%s %% 7", "CASE WHEN count(*) > 3 THEN %s END", "nullif(%s, 0)"})
+	case kDouble:
+		format = pick(g, []string{"coalesce(%s, -1)", "abs(%s)", "%s / count(*)"})
+	case kText:
+		format = pick(g, []string{"upper(%s)", "coalesce(%s, '-') || '!'", "length(%s) > 2", "%s IS NULL"})
+	case kTime:
+		format = pick(g, []string{"date_trunc('hour', %s)", "%s > '2025-06-30T23:00:00Z'"})
+	default:
+		return
+	}
+	l.t[i], l.d[i] = fmt.Sprintf(format, l.t[i]), fmt.Sprintf(format, l.d[i])
+	if strings.Contains(format, " > ") && !strings.Contains(format, "CASE") || strings.Contains(format, "IS NULL") {
+		l.kinds[i] = kBool
+	}
+}
+
+func (g *generator) plain(l *list, p *pair) {
 	filter, filterD := "", ""
 	if g.often(20) {
 		e := g.expr(kBool, 2)
@@ -214,7 +319,7 @@ func (g *generator) total() pair {
 func (g *generator) groups() pair {
 	var l list
 	p := pair{}
-	keys := 1 + g.r.IntN(2)
+	keys := 1 + g.r.IntN(2) + g.r.IntN(2)
 	how := g.r.IntN(4)
 	var byT, byD []string
 	for i := range keys {
@@ -241,6 +346,14 @@ func (g *generator) groups() pair {
 		}
 		l.add(e, alias)
 	}
+	if e := l.of(0); how != 1 && g.often(20) { // a key within an expression
+		switch e.K {
+		case kText:
+			l.add(both("length("+e.T+") + 1", "length("+e.D+") + 1", kInt), "")
+		case kInt:
+			l.add(both(e.T+" IS NULL", e.D+" IS NULL", kBool), "")
+		}
+	}
 	for range 1 + g.r.IntN(3) {
 		g.aggregate(&l, &p)
 	}
@@ -251,13 +364,13 @@ func (g *generator) groups() pair {
 		groupT, groupD = " GROUP BY ALL", " GROUP BY ALL"
 	}
 	if g.often(20) {
-		having := pick(g, []string{" HAVING count(*) > 3", " HAVING count(DISTINCT id) BETWEEN 2 AND 50", " HAVING max(timestamp) > min(timestamp)"})
+		having := pick(g, []string{" HAVING count(*) > 3", " HAVING count(DISTINCT id) BETWEEN 2 AND 50", " HAVING max(timestamp) > min(timestamp)", " HAVING NOT (count(*) < 2 OR max(source_offset) % 2 = 0)", " HAVING avg(source_offset) > 100 AND bool_or(id > 'e0')"})
 		groupT, groupD = groupT+having, groupD+having
 	}
 	if g.often(40) {
 		var order []string
 		if g.often(40) {
-			order = append(order, "count(*)"+pick(g, []string{"", " DESC"}))
+			order = append(order, pick(g, []string{"count(*)", "max(source_offset) - min(source_offset)", "sum(source_offset) // 100", "length(max(id))"})+pick(g, []string{"", " DESC"}))
 		}
 		for i := range keys {
 			order = append(order, strconv.Itoa(i+1)+g.direction())
@@ -268,6 +381,40 @@ func (g *generator) groups() pair {
 	lt, ld := l.text()
 	p.T, p.D, p.kinds = "SELECT "+lt+" FROM events"+t+groupT, "SELECT "+ld+" FROM events"+d+groupD, l.kinds
 	return p
+}
+
+// records are questions that whole files may answer without being read.
+func (g *generator) records() pair {
+	var l list
+	keys := []string{"date_trunc('hour', timestamp)", "date_trunc('day', timestamp)", "hour(timestamp)", "year(timestamp)", "extract(month FROM timestamp)"}
+	kinds := []kind{kTime, kTime, kInt, kInt, kInt}
+	if !g.nanos {
+		keys = append(keys, "time_bucket(INTERVAL '1 hour', timestamp)", "time_bucket(INTERVAL '30 minutes', timestamp)", "timestamp::DATE", "strftime(timestamp, '%Y-%m-%d')", "(timestamp AT TIME ZONE 'Europe/Berlin')::DATE", "timestamp + INTERVAL '1 hour'")
+		kinds = append(kinds, kTime, kTime, kDate, kText, kDate, kTime)
+	}
+	group := ""
+	for i := range g.r.IntN(3) {
+		n := g.r.IntN(len(keys))
+		l.add(both(keys[n], keys[n], kinds[n]), "")
+		group = strings.TrimPrefix(fmt.Sprintf("%s, %d", group, i+1), ", ")
+	}
+	if group != "" {
+		group = " GROUP BY " + group
+	}
+	for range 1 + g.r.IntN(3) {
+		a := pick(g, []string{"count(*)", "count(timestamp)", "min(timestamp)", "max(timestamp)", "count(1)", "max(timestamp) - min(timestamp) IS NULL", "count(*) FILTER (WHERE timestamp > '2025-06-30T22:30:00Z')", "count(DISTINCT timestamp)"})
+		k := kInt
+		if strings.HasPrefix(a, "m") {
+			k = kTime
+		}
+		if strings.HasSuffix(a, "NULL") {
+			k = kBool
+		}
+		l.add(both(a, a, k), "")
+	}
+	where := pick(g, []string{"", "", " WHERE timestamp >= '2025-06-30T23:00:00Z'", " WHERE timestamp < '2025-07-01T00:00:00Z' AND timestamp >= '2025-06-30 22:30:00'", " WHERE timestamp BETWEEN '2025-06-30T23:00:00Z' AND '2025-07-01T00:00:00Z'", " WHERE timestamp IS NOT NULL", " WHERE id IS NOT NULL", " WHERE timestamp <> '2025-06-30T23:00:00Z' OR timestamp IS NULL"})
+	t, d := l.text()
+	return pair{T: "SELECT " + t + " FROM events" + where + group, D: "SELECT " + d + " FROM events" + where + group, kinds: l.kinds}
 }
 
 func (g *generator) distinct() pair {

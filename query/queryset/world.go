@@ -2,6 +2,7 @@ package queryset
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -30,8 +31,18 @@ type World struct {
 // WorldShards is how many shards a World has.
 const WorldShards = 3
 
-// NewWorld writes about rows events for acme, and fewer for the others; folder is that of internal/fragment/testdata.
-func NewWorld(ctx context.Context, store objstore.Store, seed uint64, rows int, folder string) (*World, error) {
+// WorldConfig says what is in a World. The zero values of Commits and Span stand for many small files.
+type WorldConfig struct {
+	Seed    uint64
+	Rows    int           // about as many events has acme; the others have fewer
+	Commits int           // 0 is 14
+	Span    time.Duration // of acme's events; 0 is three hours
+	Folder  string        // of internal/fragment/testdata
+}
+
+// NewWorld writes a World.
+func NewWorld(ctx context.Context, store objstore.Store, c WorldConfig) (*World, error) {
+	seed, rows, commits := c.Seed, c.Rows, cmp.Or(c.Commits, 14)
 	set, err := New(ctx, store, Config{Shards: WorldShards, Spread: 2})
 	if err != nil {
 		return nil, err
@@ -45,12 +56,11 @@ func NewWorld(ctx context.Context, store objstore.Store, seed uint64, rows int, 
 		w.Sent[t] = map[string]string{}
 	}
 	acme, nano, few := NewEvents("acme", seed), NewEvents("nano", seed+1), NewEvents("few", seed+2)
-	nano.Nanos = true
-	real, err := realRows("real", folder)
+	nano.Nanos, acme.Span = true, c.Span
+	real, err := realRows("real", c.Folder)
 	if err != nil {
 		return nil, err
 	}
-	const commits = 14
 	for i := range commits {
 		batch := slices.Concat(acme.Next(rows/commits), nano.Next(rows/commits/3), acme.Letters(4), nano.Letters(1), real[len(real)*i/commits:len(real)*(i+1)/commits])
 		if i < 6 {

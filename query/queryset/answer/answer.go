@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"slices"
 	"sort"
 	"strconv"
 	"strings"
@@ -134,6 +135,8 @@ func (a *Answer) Batch(b *vec.Batch) {
 // Rules say how two answers are compared.
 type Rules struct {
 	Ordered bool `json:"ordered,omitempty"` // rows have to come in the same order
+	// Some: got is any so many of the rows that are wanted, or all if there are fewer: LIMIT without ORDER BY.
+	Some *int `json:"some,omitempty"`
 	// Loose are columns whose numbers are estimates: they may be off by this part of the value, and by 2.
 	Loose map[int]float64 `json:"loose,omitempty"`
 }
@@ -150,6 +153,8 @@ func Difference(want, got *Answer, rules Rules) string {
 		return fmt.Sprintf("error %s; %d rows wanted", got.Error, len(want.Rows))
 	case want.Error != "":
 		return fmt.Sprintf("%d rows; error wanted: %s", len(got.Rows), want.Error)
+	case rules.Some != nil:
+		return someOf(want, got, rules)
 	case len(want.Rows) != len(got.Rows):
 		return fmt.Sprintf("%d rows, %d wanted%s", len(got.Rows), len(want.Rows), example(want, got, rules))
 	}
@@ -164,6 +169,27 @@ func Difference(want, got *Answer, rules Rules) string {
 			}
 			return fmt.Sprintf("row %d: %s, wanted %s", i, show(b[i]), show(a[i]))
 		}
+	}
+	return ""
+}
+
+// someOf compares with a part of the rows.
+func someOf(want, got *Answer, rules Rules) string {
+	if n := min(*rules.Some, len(want.Rows)); len(got.Rows) != n {
+		return fmt.Sprintf("%d rows, any %d of %d wanted", len(got.Rows), n, len(want.Rows))
+	}
+	left := map[string][]Row{}
+	for _, r := range want.Rows {
+		k := exact(r, rules)
+		left[k] = append(left[k], r)
+	}
+	for _, r := range got.Rows {
+		k := exact(r, rules)
+		i := slices.IndexFunc(left[k], func(o Row) bool { return same(o, r, rules) })
+		if i < 0 {
+			return "not wanted, or too often: " + show(r)
+		}
+		left[k] = slices.Delete(left[k], i, i+1)
 	}
 	return ""
 }

@@ -9,6 +9,8 @@ import (
 
 func rows(list ...Row) *Answer { return &Answer{Rows: list} }
 
+func of(n int) *int { return &n }
+
 func TestDifference(t *testing.T) {
 	for name, c := range map[string]struct {
 		a, b  *Answer
@@ -34,6 +36,10 @@ func TestDifference(t *testing.T) {
 		"one fails":         {rows(), &Answer{Error: "b"}, Rules{}, false},
 		"the other fails":   {&Answer{Error: "b"}, rows(), Rules{}, false},
 		"swapped by little": {rows(Row{"d1", "d5"}, Row{"d1.0000000000000002", "d4"}), rows(Row{"d1", "d4"}, Row{"d1.0000000000000002", "d5"}), Rules{}, true},
+		"some":              {rows(Row{"i1"}, Row{"i1"}, Row{"i2"}), rows(Row{"i2"}, Row{"i1"}), Rules{Some: of(2)}, true},
+		"some too few":      {rows(Row{"i1"}, Row{"i1"}, Row{"i2"}), rows(Row{"i1"}), Rules{Some: of(2)}, false},
+		"some too often":    {rows(Row{"i1"}, Row{"i2"}, Row{"i3"}), rows(Row{"i1"}, Row{"i1"}), Rules{Some: of(2)}, false},
+		"some of fewer":     {rows(Row{"i1"}), rows(Row{"i1"}), Rules{Some: of(2)}, true},
 	} {
 		if got := Difference(c.a, c.b, c.rules); got == "" != c.same {
 			t.Errorf("%s: %q", name, got)
