@@ -78,28 +78,47 @@ func functions(k Kind) string {
 		}
 		forms[f.Name] = append(forms[f.Name], f)
 	}
-	var b strings.Builder
-	b.WriteString("\n| function | examples | |\n|---|---|---|\n")
+	type row struct{ names, examples, doc string }
+	var rows []row
 	for _, name := range names {
 		var examples, docs []string
 		for _, f := range forms[name] {
 			if f.Example != "" {
 				examples = append(examples, "`"+cell(f.Example)+"`")
 			}
-			if !strings.HasPrefix(f.Doc, "The same") || len(docs) == 0 {
-				if len(docs) == 0 || !strings.HasPrefix(docs[len(docs)-1], f.Doc[:len(f.Doc)-1]) && !strings.HasPrefix(f.Doc, docs[0][:len(docs[0])-1]) {
-					docs = append(docs, f.Doc)
-				}
+			if !covered(docs, f.Doc) {
+				docs = append(docs, f.Doc)
 			}
 		}
-		others := ""
+		r := row{"`" + cell(name) + "`", strings.Join(examples, "<br>"), cell(strings.Join(docs, " "))}
 		if list := same[name]; len(list) > 0 {
-			others = ", `" + strings.Join(list, "`, `") + "`"
+			r.names += ", `" + strings.Join(list, "`, `") + "`"
 		}
-		fmt.Fprintf(&b, "| `%s`%s | %s | %s |\n", cell(name), others, strings.Join(examples, "<br>"), cell(strings.Join(docs, " ")))
+		r.doc = strings.ReplaceAll(r.doc, "'"+name+"'", "'...'")
+		if last := len(rows) - 1; last >= 0 && rows[last].doc == r.doc {
+			rows[last].names += ", " + r.names
+			rows[last].examples += "<br>" + r.examples
+			continue
+		}
+		rows = append(rows, r)
+	}
+	var b strings.Builder
+	b.WriteString("\n| function | examples | |\n|---|---|---|\n")
+	for _, r := range rows {
+		fmt.Fprintf(&b, "| %s | %s | %s |\n", r.names, r.examples, r.doc)
 	}
 	b.WriteString("\n")
 	return b.String()
+}
+
+// covered tells whether what is said of another form says it all.
+func covered(docs []string, doc string) bool {
+	for _, d := range docs {
+		if strings.HasPrefix(d, strings.TrimSuffix(doc, ".")) || strings.HasPrefix(doc, strings.TrimSuffix(d, ".")+".") {
+			return true
+		}
+	}
+	return false
 }
 
 func aggregates() string {

@@ -48,12 +48,6 @@ func also(name string, list ...*expr.Func) []*expr.Func {
 	return out
 }
 
-// example puts a value of a type where @ stands.
-func example(s string, t vec.Type) string {
-	values := map[vec.Type]string{instant: "TIMESTAMPTZ '2026-03-31 10:20:30.5Z'", wall: "TIMESTAMP '2026-03-31 10:20:30.5'", date: "DATE '2026-03-31'"}
-	return strings.ReplaceAll(s, "@", values[t])
-}
-
 func now() []*expr.Func {
 	constant := func(name, example, doc string, t vec.Type, of func(ns int64) int64) *expr.Func {
 		return &expr.Func{Name: name, Out: t, Example: example, Doc: doc, Bind: func(env *expr.Env, _ []expr.Expr) (expr.Eval, error) {

@@ -51,8 +51,8 @@ func parts() []*expr.Func {
 		out = append(out, f)
 		out = append(out, also("datepart", f)...)
 	}
-	for _, name := range []string{"millennium", "century", "decade", "year", "quarter", "month", "week", "weekofyear", "day", "dayofmonth", "hour", "minute", "second",
-		"millisecond", "microsecond", "nanosecond", "isoyear", "yearweek", "weekday", "dayofweek", "isodow", "dayofyear", "era", "julian", "epoch", "timezone_hour", "timezone_minute"} {
+	for _, p := range shown {
+		name := p[0]
 		u, err := calendar.ParseUnit(name)
 		if err != nil {
 			panic(err) // a name of the list above that is none
@@ -72,12 +72,19 @@ func parts() []*expr.Func {
 				f.Rises = t != interval
 			}
 			if t == instant {
-				f.Example = example(name+"(@) = date_part('"+name+"', @)", t)
+				f.Example = name + "(TIMESTAMPTZ '2026-03-31 10:20:30.5Z') = " + p[1]
 			}
 			out = append(out, f)
 		}
 	}
 	return append(out, named()...)
+}
+
+// shown are the parts that have a function of their own, each with what it is on 2026-03-31 at 10:20:30.5.
+var shown = [][2]string{
+	{"millennium", "3"}, {"century", "21"}, {"decade", "202"}, {"year", "2026"}, {"quarter", "1"}, {"month", "3"}, {"week", "14"}, {"weekofyear", "14"}, {"day", "31"}, {"dayofmonth", "31"},
+	{"hour", "10"}, {"minute", "20"}, {"second", "30"}, {"millisecond", "30500"}, {"microsecond", "30500000"}, {"nanosecond", "30500000000"}, {"isoyear", "2026"}, {"yearweek", "202614"},
+	{"weekday", "2"}, {"dayofweek", "2"}, {"isodow", "2"}, {"dayofyear", "90"}, {"era", "1"}, {"julian", "2461131.430908564815"}, {"epoch", "1774952430.5"}, {"timezone_hour", "0"}, {"timezone_minute", "0"},
 }
 
 // named are the functions that give names, and the last day of a month.
