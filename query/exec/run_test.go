@@ -124,7 +124,7 @@ func TestFirstRowsOfAnyOrderNarrowTheScan(t *testing.T) {
 		{"SELECT DISTINCT id FROM events ORDER BY id LIMIT 10", 0},
 	} {
 		w := &watched{Source: src}
-		if _, err := answer(c.sql, w, schema, Limits{}, 2); err != nil {
+		if _, err := answer(c.sql, w, schema, Limits{}, 1); err != nil { // of several workers one may run far ahead
 			t.Fatal(err)
 		}
 		first := w.request.First
@@ -134,6 +134,26 @@ func TestFirstRowsOfAnyOrderNarrowTheScan(t *testing.T) {
 		if first != nil && w.rows.Load() > 3000 {
 			t.Errorf("%s: %d rows were read", c.sql, w.rows.Load())
 		}
+	}
+}
+
+func TestTheSelectListIsComputedForTheAnswerAlone(t *testing.T) {
+	src, schema := many(2000)
+	for _, c := range []struct{ sql, want string }{
+		{"SELECT 10 // (i - 1999), 9223372036854775807 - 1999 + (2000 - i) FROM events ORDER BY i DESC LIMIT 1", "NULL,9223372036854773809"},
+		{"SELECT 9223372036854773809 + i FROM events ORDER BY i LIMIT 2", "9223372036854773809 9223372036854773810"},
+		{"SELECT count(*) * 9223372036854773000, i FROM events WHERE i < 5 OR i = 7 GROUP BY i ORDER BY i LIMIT 1 OFFSET 1", "9223372036854773000,1"},
+		{"SELECT i AS a, a + i, 'x' FROM events ORDER BY id DESC, 2 LIMIT 2", "1999,3998,x 1998,3996,x"},
+	} {
+		for _, workers := range []int{1, 3} {
+			got, err := answer(c.sql, src, schema, Limits{}, workers)
+			if text := strings.Join(got, " "); err != nil || text != c.want {
+				t.Errorf("%s: %s, %v; want %s", c.sql, text, err, c.want)
+			}
+		}
+	}
+	if _, err := answer("SELECT 9223372036854773809 + i FROM events ORDER BY i DESC LIMIT 2", src, schema, Limits{}, 2); fail.CodeOf(err) != fail.OutOfRange {
+		t.Errorf("an error within the answer: %v", err)
 	}
 }
 

@@ -27,6 +27,7 @@ type tail struct {
 	limits  Limits
 	out     func(*vec.Batch) error
 	top     *scan.Top
+	late    *late // nil: the select list is computed as rows come
 	workers []*tailWorker
 
 	mu      sync.Mutex
@@ -45,18 +46,19 @@ type tailWorker struct {
 }
 
 func newTail(ctx context.Context, p *Plan, account *memory.Account, limits Limits, workers int, out func(*vec.Batch) error) *tail {
-	t := &tail{p: p, ctx: ctx, limits: limits, out: out}
+	t := &tail{p: p, ctx: ctx, limits: limits, out: out, late: newLate(p)}
 	for i := range workers {
 		w := &tailWorker{scratch: &expr.Scratch{Ctx: ctx, Memo: map[any]any{}}, meter: account.Meter()}
 		if p.distinct {
 			w.groups = keys.NewGroups(types(p.project), w.meter)
 		}
-		if len(p.order) > 0 && (!p.distinct || i == 0) {
-			list := p.project
-			if p.distinct {
-				list = p.after
-			}
-			w.sorter = rows.NewSorter(types(list), p.order, int(p.first()), w.meter)
+		switch {
+		case t.late != nil:
+			w.sorter = rows.NewSorter(t.late.types, t.late.order, int(p.first()), w.meter)
+		case len(p.order) > 0 && !p.distinct:
+			w.sorter = rows.NewSorter(types(p.project), p.order, -1, w.meter)
+		case len(p.order) > 0 && i == 0:
+			w.sorter = rows.NewSorter(types(p.after), p.order, int(p.first()), w.meter)
 		}
 		t.workers = append(t.workers, w)
 	}
@@ -70,16 +72,10 @@ func (t *tail) add(worker int, b *vec.Batch) error {
 	if p.limit == 0 {
 		return errEnough
 	}
-	if w.sorter != nil && w.groups == nil {
-		key, err := p.project[p.order[0].Column].Eval(w.scratch, b)
-		if err != nil {
-			return err
-		}
-		if sel, all := w.sorter.Candidates(key, b.Len); len(sel) == 0 && !all {
-			return nil
-		} else if !all {
-			b = b.Gather(sel)
-		}
+	if t.late != nil {
+		err := t.late.add(w, b)
+		t.bound(w)
+		return err
 	}
 	cols, err := evalAll(p.project, w.scratch, b)
 	if err != nil {
@@ -92,7 +88,6 @@ func (t *tail) add(worker int, b *vec.Batch) error {
 		if err := w.sorter.Add(cols, b.Len); err != nil {
 			return err
 		}
-		t.bound(w)
 		return t.tooMany(int64(w.sorter.Len()))
 	}
 	return t.emit(cols, b.Len)
@@ -201,7 +196,16 @@ func (t *tail) finish() error {
 		return nil
 	}
 	t.skipped = t.p.offset
-	return first.sorter.Rows(int(t.p.offset), batchRows, t.emit)
+	return first.sorter.Rows(int(t.p.offset), batchRows, func(cols []*vec.Vector, n int) error {
+		if t.late != nil {
+			first.scratch.Begin()
+			var err error
+			if cols, err = evalAll(t.p.project[:len(t.p.Outputs)], first.scratch, t.late.input(cols, n)); err != nil {
+				return err
+			}
+		}
+		return t.emit(cols, n)
+	})
 }
 
 // distinctRows gives the distinct rows on, to be sorted or out.
