@@ -15,6 +15,7 @@ import (
 // and a batch is valid until it returns. The error of out is returned, as that of the source and of ctx is.
 func (p *Plan) Run(ctx context.Context, src scan.Source, limits Limits, workers int, out func(*vec.Batch) error) error {
 	account := limits.Pool.Account(limits.Memory)
+	account.Watch(ctx)
 	defer account.Close()
 	err := p.run(ctx, src, account, limits, max(workers, 1), out)
 	if errors.Is(err, errEnough) {
@@ -31,9 +32,6 @@ func (p *Plan) run(ctx context.Context, src scan.Source, account *memory.Account
 		t := newTail(ctx, p, account, limits, workers, out)
 		if t.top = p.top(); t.top != nil && p.Request != nil {
 			p.Request.Top = t.top
-		}
-		if n := p.first(); p.Request != nil && !p.distinct && len(p.order) == 0 && n > 0 && n <= maxTop {
-			p.Request.Rows = int(n)
 		}
 		if err := p.scan(ctx, src, workers, t.add); err != nil && !errors.Is(err, errEnough) {
 			return err

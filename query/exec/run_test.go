@@ -241,6 +241,39 @@ func TestItEndsWithItsContext(t *testing.T) {
 	}
 }
 
+// last ends the context when the scan is over.
+type last struct {
+	scan.Source
+	cancel func()
+}
+
+func (l last) Scan(ctx context.Context, r *scan.Request, workers int, emit func(int, *vec.Batch) error) error {
+	err := l.Source.Scan(ctx, r, workers, emit)
+	l.cancel()
+	return err
+}
+
+func TestNothingIsMadeOfRowsOnceTheContextHasEnded(t *testing.T) {
+	src, schema := many(20_000)
+	for _, sql := range []string{
+		"SELECT i FROM events ORDER BY i", "SELECT i FROM events ORDER BY i * 0, id", "SELECT i, count(*) FROM events GROUP BY i", "SELECT DISTINCT i FROM events",
+		"SELECT count(DISTINCT id) FROM events GROUP BY i % 2", "SELECT string_agg(id ORDER BY i) FROM events", "SELECT mode(i), median(i) FROM events GROUP BY i % 5",
+	} {
+		p, err := bound(sql, schema)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(context.Background())
+		err = p.Run(ctx, last{src, cancel}, Limits{}, 2, func(*vec.Batch) error {
+			t.Errorf("%s: rows after the end", sql)
+			return nil
+		})
+		if !errors.Is(err, context.Canceled) {
+			t.Errorf("%s: %v", sql, err)
+		}
+	}
+}
+
 func TestErrorsOfTheReaderAndTheScanComeBack(t *testing.T) {
 	src, schema := many(5000)
 	gone := errors.New("the client is gone")

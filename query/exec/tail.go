@@ -77,6 +77,9 @@ func (t *tail) add(worker int, b *vec.Batch) error {
 		t.bound(w)
 		return err
 	}
+	if first := p.first(); w.groups == nil && w.sorter == nil && first >= 0 && int64(b.Len) > first {
+		b = b.Slice(0, int(first)) // no more are of the answer, and what is computed of them is nobody's
+	}
 	cols, err := evalAll(p.project, w.scratch, b)
 	if err != nil {
 		return err

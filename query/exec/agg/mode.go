@@ -56,6 +56,9 @@ func (s *mode) add(groups []uint32, n int, v *vec.Vector, times []int64) (err er
 // each gives the values of the pairs with their groups and counts.
 func (s *mode) each(f func(groups []uint32, v *vec.Vector, counts []int64) error) error {
 	for from := 0; from < len(s.counts); from += step {
+		if err := s.meter.Stopped(); err != nil {
+			return err
+		}
 		n := min(step, len(s.counts)-from)
 		groups, ids := make([]uint32, n), make([]uint32, n)
 		for i := range ids {

@@ -163,6 +163,11 @@ func (s *quantile[T]) arrange(total int) error {
 	next := slices.Clone(s.starts)
 	sorted := make([]T, len(s.values))
 	for i, g := range s.groups {
+		if i%(1<<20) == 0 {
+			if err := s.meter.Stopped(); err != nil {
+				return err
+			}
+		}
 		sorted[next[g]] = s.values[i]
 		next[g]++
 	}

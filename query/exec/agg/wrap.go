@@ -61,6 +61,9 @@ func (d *distinct) each(f func(groups []uint32, v *vec.Vector) error) error {
 	}
 	n := d.values.Len()
 	for from := 0; from < n; from += step {
+		if err := d.meter.Stopped(); err != nil {
+			return err
+		}
 		ids := make([]uint32, min(step, n-from))
 		for i := range ids {
 			ids[i] = uint32(from + i)

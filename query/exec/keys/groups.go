@@ -137,6 +137,9 @@ const mergeStep = 4096
 func (g *Groups) Merge(other *Groups) ([]uint32, error) {
 	to := make([]uint32, other.Len())
 	for from := 0; from < len(to); from += mergeStep {
+		if err := g.columns[0].meter.Stopped(); err != nil {
+			return nil, err
+		}
 		end := min(from+mergeStep, len(to))
 		if err := g.IDs(other.Rows(from, end), to[from:end]); err != nil {
 			return nil, err

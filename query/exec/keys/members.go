@@ -93,6 +93,9 @@ func (m *Members) Each(f func(groups, ids []uint32) error) error {
 		}
 		err := f(groups, ids)
 		groups, ids = groups[:0], ids[:0]
+		if err == nil {
+			err = m.meter.Stopped()
+		}
 		return err
 	}
 	if m.pairs != nil {

@@ -2,6 +2,7 @@
 package memory
 
 import (
+	"context"
 	"strings"
 	"sync/atomic"
 
@@ -35,10 +36,14 @@ type Account struct {
 	limit int64 // 0: none
 	pool  *Pool // nil: none
 	used  atomic.Int64
+	ctx   context.Context // nil: none
 }
 
 // NewAccount makes one; limit 0 is none.
 func NewAccount(limit int64) *Account { return &Account{limit: limit} }
+
+// Watch makes the account's meters tell when the query's context has ended. It is called before there are any.
+func (a *Account) Watch(ctx context.Context) { a.ctx = ctx }
 
 // Used is how many bytes are taken, rounded up by each meter.
 func (a *Account) Used() int64 { return a.used.Load() }
@@ -89,6 +94,14 @@ func (m *Meter) Take(n int64) error {
 	m.left += more
 	m.held += more
 	return m.account.take(more)
+}
+
+// Stopped is the error of the query's context once that has ended: long work asks now and then.
+func (m *Meter) Stopped() error {
+	if m.account.ctx == nil {
+		return nil
+	}
+	return m.account.ctx.Err()
 }
 
 // Sibling is another meter of the same account.

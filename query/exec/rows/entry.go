@@ -29,8 +29,23 @@ func AppendRanks(to []uint64, v *vec.Vector, k Key) []uint64 {
 	return to
 }
 
-// sortEntries sorts by rank and key, and where these are equal by the rows.
-func sortEntries(entries []entry, less func(a, b int32) int) {
+// stopEvery is after how many steps long work asks whether it is still wanted.
+const stopEvery = 1 << 14
+
+// sortEntries sorts by rank and key, and where these are equal by the rows. It ends early, with the entries in any order, once stopped
+// is an error, which it returns.
+func sortEntries(entries []entry, less func(a, b int32) int, stopped func() error) error {
+	steps := 0
+	var err error
+	within := func(a, b int32) int {
+		if steps++; steps%stopEvery == 0 && err == nil {
+			err = stopped()
+		}
+		if err != nil {
+			return 0 // what is equal is soon sorted
+		}
+		return less(a, b)
+	}
 	if len(entries) < radixFrom {
 		slices.SortFunc(entries, func(a, b entry) int {
 			switch {
@@ -41,28 +56,31 @@ func sortEntries(entries []entry, less func(a, b int32) int) {
 			case a.key > b.key:
 				return 1
 			}
-			return less(a.row, b.row)
+			return within(a.row, b.row)
 		})
-		return
+		return err
 	}
-	radix(entries)
-	for from := 0; from < len(entries); {
+	if err := radix(entries, stopped); err != nil {
+		return err
+	}
+	for from := 0; from < len(entries) && err == nil; {
 		to := from + 1
 		for to < len(entries) && entries[to].key == entries[from].key && entries[to].rank == entries[from].rank {
 			to++
 		}
 		if to-from > 1 {
-			slices.SortFunc(entries[from:to], func(a, b entry) int { return less(a.row, b.row) })
+			slices.SortFunc(entries[from:to], func(a, b entry) int { return within(a.row, b.row) })
 		}
 		from = to
 	}
+	return err
 }
 
 // radixFrom is from how many entries on sorting by digits is faster than by comparison.
 const radixFrom = 2048
 
 // radix sorts by rank and key, byte by byte from the lowest; bytes that are the same in all entries cost nothing.
-func radix(entries []entry) {
+func radix(entries []entry, stopped func() error) error {
 	var counts [9][256]int
 	for _, e := range entries {
 		for d := range 8 {
@@ -79,6 +97,9 @@ func radix(entries []entry) {
 		}
 		if c[digit(from[0])] == len(entries) {
 			continue
+		}
+		if err := stopped(); err != nil {
+			return err
 		}
 		at := 0
 		for i, n := range c {
@@ -102,6 +123,7 @@ func radix(entries []entry) {
 	if &from[0] != &entries[0] {
 		copy(entries, from)
 	}
+	return nil
 }
 
 // lead fills the entries: their keys order as the values do, or leave equal what is not.

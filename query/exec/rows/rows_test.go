@@ -2,6 +2,7 @@ package rows
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -184,6 +185,28 @@ func TestPick(t *testing.T) {
 		Pick(values, k)
 		if values[k] != sorted[k] || k > 0 && slices.Max(values[:k]) > values[k] || slices.Min(values[k:]) < values[k] {
 			t.Fatalf("the value at %d of %d is %d, want %d", k, n, values[k], sorted[k])
+		}
+	}
+}
+
+func TestSortingStops(t *testing.T) {
+	gone := errors.New("gone")
+	for _, n := range []int{radixFrom - 1, 100_000} {
+		for asked := range 3 {
+			entries := make([]entry, n)
+			for i := range entries {
+				entries[i].row = int32(i)
+			}
+			asks := 0
+			err := sortEntries(entries, func(a, b int32) int { return cmp.Compare(a*7919%1000, b*7919%1000) }, func() error {
+				if asks++; asks > asked {
+					return gone
+				}
+				return nil
+			})
+			if small := n < radixFrom; !errors.Is(err, gone) && !(small && err == nil) || asks > asked+1 {
+				t.Errorf("%d entries: %v after it was asked %d times", n, err, asks)
+			}
 		}
 	}
 }

@@ -205,7 +205,7 @@ func (s *Sorter) order() ([]int32, error) {
 	if columns[rest[0].Column].Texts == nil && columns[rest[0].Column].Intervals == nil {
 		rest = rest[1:] // the bits decide
 	}
-	sortEntries(entries, func(a, b int32) int {
+	err := sortEntries(entries, func(a, b int32) int {
 		for _, k := range rest {
 			v := columns[k.Column]
 			if c := compareNullable(v, int(a), v.IsNull(int(a)), v, int(b), v.IsNull(int(b)), k); c != 0 {
@@ -213,7 +213,10 @@ func (s *Sorter) order() ([]int32, error) {
 			}
 		}
 		return 0
-	})
+	}, s.meter.Stopped)
+	if err != nil {
+		return nil, err
+	}
 	for i, e := range entries {
 		out[i] = e.row
 	}
