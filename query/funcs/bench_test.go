@@ -5,11 +5,13 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/togodb/togo/bench/cpu"
 	"github.com/togodb/togo/query/expr"
 	"github.com/togodb/togo/query/vec"
 )
 
-// BenchmarkFunctions measures calls over flat columns of 2048 rows: a message, a time, a number, a small document.
+// BenchmarkFunctions measures calls over flat columns of 2048 rows: a message, a time, a number, a small document: CPU
+// time of a row.
 func BenchmarkFunctions(b *testing.B) {
 	const rows = 2048
 	message, at, n, doc := vec.New(vec.Text, rows), vec.New(vec.TimestampTZ, rows), vec.New(vec.Int, rows), vec.New(vec.JSON, rows)
@@ -35,14 +37,14 @@ func BenchmarkFunctions(b *testing.B) {
 				b.Fatal(err)
 			}
 			s := &expr.Scratch{Ctx: context.Background(), Memo: map[any]any{}}
-			b.ReportAllocs()
+			m := cpu.Start(b)
 			for b.Loop() {
 				s.Begin()
 				if _, err := e.Eval(s, batch); err != nil {
 					b.Fatal(err)
 				}
 			}
-			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/rows, "ns/row")
+			m.PerEvent(b.N * rows)
 		})
 	}
 }
