@@ -296,6 +296,8 @@ func (f *Follower) told(ctx context.Context, err error) error {
 		return err
 	case ctx.Err() != nil:
 		return fmt.Errorf("plan the query: %w", ctx.Err())
+	case errors.Is(err, placements.ErrNoGenesis):
+		return &fail.Error{Code: fail.Unavailable, Message: "the store is empty: no router has been started on it yet", Err: err}
 	case isDamage(err):
 		f.cfg.Logger.Error("a log that a query needs cannot be read", "error", err)
 		return &fail.Error{Code: fail.Internal, Message: "the tenant's data cannot be read; the server's log says why", Err: err}

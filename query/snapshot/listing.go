@@ -217,8 +217,8 @@ func (v *versions) stale() {
 }
 
 func (v *versions) weight() (sum int64) {
-	if v.newest != nil {
-		sum = v.newest.listing.weight
+	if v.newest != nil { // what it shares with past ones counts here, as they may go first
+		sum = v.newest.listing.count * listedWeight
 	}
 	for _, old := range v.past {
 		sum += old.listing.weight
