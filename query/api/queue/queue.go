@@ -61,6 +61,11 @@ func (q *Queue) Enter(ctx context.Context, tenant event.TenantID) (leave func(),
 	if err != nil {
 		return nil, err
 	}
+	return q.wait(ctx, tenant, turn)
+}
+
+// wait is for the turn of one that has joined.
+func (q *Queue) wait(ctx context.Context, tenant event.TenantID, turn chan struct{}) (leave func(), err error) {
 	timer := time.NewTimer(q.cfg.Wait)
 	defer timer.Stop()
 	select {

@@ -169,3 +169,33 @@ func TestOneTenantDoesNotFillAll(t *testing.T) {
 		synctest.Wait()
 	})
 }
+
+// TestATurnThatComesTooLateIsGivenBack: the client leaves in the moment in which it is let in.
+func TestATurnThatComesTooLateIsGivenBack(t *testing.T) {
+	q := New(Config{Concurrent: 1, TenantConcurrent: 1, Waiting: 9, AllWaiting: 9, Wait: time.Hour})
+	left := 0
+	for range 300 {
+		leave, err := q.Enter(t.Context(), "a")
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		turn, err := q.join("a")
+		if err != nil {
+			t.Fatal(err)
+		}
+		leave()
+		cancel()
+		if leave, err := q.wait(ctx, "a", turn); err == nil {
+			leave()
+		} else {
+			left++
+		}
+		if running, waiting := q.Len(); running != 0 || waiting != 0 {
+			t.Fatalf("%d run and %d wait when all have ended", running, waiting)
+		}
+	}
+	if left == 0 {
+		t.Error("no client left in time")
+	}
+}
