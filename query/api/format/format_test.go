@@ -156,6 +156,24 @@ func TestArrow(t *testing.T) {
 	}
 }
 
+// TestRecordBatchesAreBounded by rows and by bytes of text; one row goes by itself, however large it is.
+func TestRecordBatchesAreBounded(t *testing.T) {
+	large := &vec.Batch{Len: 5, Cols: []*vec.Vector{vec.Constant(vec.Text, vec.Value{Type: vec.Text, Text: strings.Repeat("x", 30<<20)}, 5)}}
+	huge := &vec.Batch{Len: 2, Cols: []*vec.Vector{vec.Constant(vec.Blob, vec.Value{Type: vec.Blob, Text: strings.Repeat("x", arrowBytes+1)}, 2)}}
+	many := &vec.Batch{Len: arrowRows + 1, Cols: []*vec.Vector{vec.Constant(vec.Int, vec.Value{Type: vec.Int}, arrowRows+1)}}
+	for name, tc := range map[string]struct {
+		batch *vec.Batch
+		ends  []int
+	}{"large": {large, []int{2, 4, 5}}, "huge": {huge, []int{1, 2}}, "many": {many, []int{arrowRows, arrowRows + 1}}} {
+		from := 0
+		for _, want := range tc.ends {
+			if from = arrowEnd(tc.batch, from); from != want {
+				t.Errorf("%s: a batch ends at %d, want %d", name, from, want)
+			}
+		}
+	}
+}
+
 // TestAFailedAnswerIsNotWhole in any format.
 func TestAFailedAnswerIsNotWhole(t *testing.T) {
 	columns, batch := everything()
