@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"github.com/togodb/togo/query/exec/memory"
+	"github.com/togodb/togo/query/exec/sketch"
 	"github.com/togodb/togo/query/fail"
 	"github.com/togodb/togo/query/vec"
 )
@@ -205,7 +206,7 @@ func bindConcat(c Call) (*Func, error) {
 
 func bindApproxCount(c Call) (*Func, error) {
 	t := value(c.Args[0])
-	return &Func{Out: vec.Int, Casts: []vec.Type{t}, Once: true, New: func(m *memory.Meter) State { return &approxCount{meter: m} }}, nil
+	return &Func{Out: vec.Int, Casts: []vec.Type{t}, Once: true, New: func(m *memory.Meter) State { return &approxCount{of: sketch.NewDistinct(m)} }}, nil
 }
 
 func bindApproxQuantile(c Call) (*Func, error) {
@@ -219,5 +220,5 @@ func bindApproxQuantile(c Call) (*Func, error) {
 	default:
 		return nil, wrong(c)
 	}
-	return &Func{Out: t, Casts: []vec.Type{t}, New: func(m *memory.Meter) State { return &approxQuantile{q: q, out: t, meter: m} }}, nil
+	return &Func{Out: t, Casts: []vec.Type{t}, New: func(m *memory.Meter) State { return &approxQuantile{q: q, out: t, of: sketch.NewQuantiles(m)} }}, nil
 }

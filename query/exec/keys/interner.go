@@ -5,6 +5,7 @@ import (
 	"hash/maphash"
 	"math"
 
+	"github.com/togodb/togo/query/calendar"
 	"github.com/togodb/togo/query/exec/memory"
 	"github.com/togodb/togo/query/vec"
 )
@@ -155,7 +156,7 @@ func (in *Interner) text(x string) (uint32, error) {
 }
 
 func (in *Interner) span(x vec.Span) (uint32, error) {
-	key := string(spanKey(make([]byte, 0, 16), x))
+	key := string(spanKey(make([]byte, 0, 24), x))
 	id, fresh, err := in.texts.find(maphash.String(seed, key), key, in.spans, in.n)
 	if !fresh {
 		return id, err
@@ -321,16 +322,13 @@ func doubleKey(f float64) int64 {
 	return int64(math.Float64bits(f))
 }
 
-// spanKey is equal for intervals that compare equal: whole days of 24 hours are carried, and months of 30 days.
+// spanKey is equal for intervals that compare equal.
 func spanKey(b []byte, s vec.Span) []byte {
-	const day = 24 * 3600 * 1e9
-	days := int64(s.Months)*30 + int64(s.Days) + s.Nanos/day
-	rest := s.Nanos % day
-	if rest < 0 {
-		days, rest = days-1, rest+day
+	months, days, nanos := calendar.Normal(s)
+	for _, n := range []int64{months, days, nanos} {
+		b = binary.BigEndian.AppendUint64(b, uint64(n))
 	}
-	b = binary.BigEndian.AppendUint64(b, uint64(days))
-	return binary.BigEndian.AppendUint64(b, uint64(rest))
+	return b
 }
 
 // Type is that of the values.

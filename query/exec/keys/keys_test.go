@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"github.com/togodb/togo/query/calendar"
 	"github.com/togodb/togo/query/exec/memory"
 	"github.com/togodb/togo/query/vec"
 )
@@ -81,7 +82,7 @@ func text(v vec.Value) string {
 	case v.Type == vec.Double && v.Double == 0:
 		return "0"
 	case v.Type == vec.Interval:
-		return fmt.Sprint((int64(v.Span.Months)*30+int64(v.Span.Days))*86400e9 + v.Span.Nanos)
+		return fmt.Sprint(calendar.Normal(v.Span))
 	case v.Type.HasTexts():
 		return fmt.Sprintf("%q", v.Text)
 	}

@@ -13,8 +13,8 @@ import (
 	"github.com/togodb/togo/query/vec"
 )
 
-// values of a column, with what sorts hard: NULL, NaN, both zeros, texts that share their first bytes.
-func value(r *rand.Rand, t vec.Type) vec.Value {
+// randomValue is one of a column, among them what sorts hard: NULL, NaN, both zeros, texts that share their first bytes.
+func randomValue(r *rand.Rand, t vec.Type) vec.Value {
 	v := vec.Value{Type: t}
 	if r.IntN(6) == 0 {
 		return vec.Value{}
@@ -27,7 +27,7 @@ func value(r *rand.Rand, t vec.Type) vec.Value {
 	case vec.Text:
 		v.Text = []string{"", "a", "samelong", "samelongb", "samelonga", "\x00", fmt.Sprint(r.IntN(100))}[r.IntN(7)]
 	case vec.Interval:
-		v.Span = vec.Span{Months: r.Int32N(3), Days: r.Int32N(90) - 30, Nanos: r.Int64N(3) * 86400e9}
+		v.Span = vec.Span{Months: r.Int32N(3), Days: r.Int32N(90), Nanos: r.Int64N(3) * 86400e9}
 	}
 	return v
 }
@@ -94,7 +94,7 @@ func TestRowsComeInOrder(t *testing.T) {
 			for i := range n {
 				row := make([]vec.Value, len(types))
 				for c, ty := range types {
-					row[c] = value(r, ty)
+					row[c] = randomValue(r, ty)
 					if row[c].Type != vec.Null {
 						cols[c].Nulls[i] = false
 						cols[c].Set(i, row[c])
