@@ -115,7 +115,7 @@ func (g *generator) constant(k kind) expr {
 	case kInt:
 		return constant(k, strconv.Itoa(pick(g, []int{0, 1, -1, 2, 7, 10, 100, 200, 404, 500, -3})), g.nanos)
 	case kDouble:
-		return constant(k, pick(g, []string{"0.5", "0", "1", "-1.5", "100.25", "1e3", "0.1", "2.5"}), g.nanos)
+		return constant(k, pick(g, []string{"0.5", "0", "1", "-1.5", "100.25", "1e3", "0.1", "2.5", "nan", "inf", "-inf", "-0.0"}), g.nanos)
 	case kTime:
 		return constant(k, pick(g, []string{"2025-06-30T23:00:00", "2025-07-01T00:15:00.5", "2025-06-30T22:00:00", "2025-07-02T00:00:00", "2025-06-30T23:59:59.123456"}), g.nanos)
 	case kDate:

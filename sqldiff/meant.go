@@ -21,7 +21,7 @@ var meant = []struct {
 			if one == "" {
 				one = want.Error
 			}
-			return (want.Error == "") != (got.Error == "") && ofValue.MatchString(one) && lazy.MatchString(p.T)
+			return (want.Error == "") != (got.Error == "") && ofValue.MatchString(one) && lazy.MatchString(p.D)
 		},
 	},
 	{

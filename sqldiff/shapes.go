@@ -273,7 +273,7 @@ func (g *generator) plain(l *list, p *pair) {
 		e := number()
 		one(e.K, pick(g, []string{"quantile_disc(%s, 0.5)", "quantile_disc(%s, 0.9)"}), e)
 	case 18:
-		p.loose(len(l.t), 0.15)
+		p.loose(len(l.t), 0.3)
 		one(kInt, "approx_count_distinct(%s)", some)
 	case 19:
 		one(some.K, "arg_min(%s, id)", some)

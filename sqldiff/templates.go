@@ -46,6 +46,10 @@ var templates = []template{
 	{k: kDouble, t: "pow($1, 2)", args: "d"}, {k: kDouble, t: "sin($1)", args: "i"}, {k: kDouble, t: "atan2($1, $2)", args: "dd"}, {k: kDouble, t: "TRY_CAST($1 AS DOUBLE)", args: "s"}, {k: kDouble, t: "$1::DOUBLE", args: "i"}, {k: kDouble, t: "coalesce($1, $2)", args: "dd"},
 	{k: kDouble, t: "CASE WHEN $1 THEN $2 END", args: "bd"}, {k: kDouble, t: "epoch($1)", args: "t"}, {k: kDouble, t: "nullif($1, $2)", args: "dd"}, {k: kDouble, t: "greatest($1, $2)", args: "dd"},
 
+	{k: kDouble, t: "CASE WHEN $1 THEN 'nan'::DOUBLE ELSE $2 END", args: "bd"}, {k: kDouble, t: "$1 / ($2 % 3)", args: "dd", d: "$1 / ($2 % 3)"},
+	{k: kBool, t: "$1 IN ($2, $3, $4, $5, $6, $7)", args: "sssssss"}, {k: kBool, t: "$1 NOT IN ($2, $3, $4)", args: "dddd"}, {k: kBool, t: "$1 IN ($2, $3)", args: "ttt"}, {k: kBool, t: "$1 NOT IN ($2, NULL)", args: "ii"},
+	{k: kBool, t: "($1, $2) >= ($3, $4)", args: "tsts"}, {k: kBool, t: "($1, $2) = ($3, $4)", args: "sisi"}, {k: kBool, t: "($1, $2, $3) <= ($4, $5, $6)", args: "sdisdi"}, {k: kBool, t: "($1, $2) IN (($3, $4), ($5, $6))", args: "sisisi"}, {k: kBool, t: "($1, $2) <> ($3, $4)", args: "dsds"},
+
 	// Texts.
 	{k: kText, t: "upper($1)", args: "s"}, {k: kText, t: "lower($1)", args: "s"}, {k: kText, t: "substr($1, $2)", args: "sm"}, {k: kText, t: "substring($1, $2, $3)", args: "smn"}, {k: kText, t: "substring($1 FROM $2 FOR $3)", args: "snn"}, {k: kText, t: "left($1, $2)", args: "sm"},
 	{k: kText, t: "right($1, $2)", args: "sm"}, {k: kText, t: "trim($1)", args: "s"}, {k: kText, t: "ltrim($1, $2)", args: "sc"}, {k: kText, t: "rtrim($1)", args: "s"}, {k: kText, t: "replace($1, $2, $3)", args: "scs"}, {k: kText, t: "split_part($1, $2, $3)", args: "scm"},

@@ -234,7 +234,7 @@ func (p *cursor) fraction() (n int64) {
 func (p *cursor) offset() (ns int64, ok bool) {
 	negative := p.s[p.i] == '-'
 	p.i++
-	hour, ok := p.digits(2)
+	hour, ok := p.pair()
 	if !ok {
 		return 0, false
 	}
@@ -247,7 +247,7 @@ func (p *cursor) offset() (ns int64, ok bool) {
 			}
 			break
 		}
-		n, ok := p.digits(2)
+		n, ok := p.pair()
 		if !ok || n > 59 {
 			return 0, false
 		}
@@ -257,6 +257,13 @@ func (p *cursor) offset() (ns int64, ok bool) {
 		ns = -ns
 	}
 	return ns, true
+}
+
+// pair reads two digits, no less.
+func (p *cursor) pair() (int64, bool) {
+	from := p.i
+	n, ok := p.digits(2)
+	return n, ok && p.i == from+2
 }
 
 func isDigit(c byte) bool { return c >= '0' && c <= '9' }
