@@ -7,6 +7,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/togodb/togo/query/exec/memory"
@@ -208,5 +209,46 @@ func TestSortingStops(t *testing.T) {
 				t.Errorf("%d entries: %v after it was asked %d times", n, err, asks)
 			}
 		}
+	}
+}
+
+// TestStoredTextsOfDictionaries: texts are copied whatever the dictionary's size, and what is accounted does not grow with the
+// number of dictionaries.
+func TestStoredTextsOfDictionaries(t *testing.T) {
+	account := memory.NewAccount(0)
+	s := NewStore([]vec.Type{vec.Text}, account.Meter())
+	var want []string
+	for n := range 60 {
+		dict := vec.New(vec.Text, []int{10, 1000, 20_000}[n%3])
+		for i := range dict.Texts {
+			dict.Texts[i] = fmt.Sprintf("%d of %d", i, n)
+		}
+		dict.Nulls = nil
+		v := &vec.Vector{Type: vec.Text, Len: 500, Codes: make([]int32, 500), Dict: dict, Nulls: make([]bool, 500)}
+		for i := range v.Codes {
+			v.Codes[i], v.Nulls[i] = int32(i*i%dict.Len), i%7 == 0
+			if v.Nulls[i] {
+				want = append(want, "NULL")
+			} else {
+				want = append(want, strings.Clone(dict.Texts[v.Codes[i]]))
+			}
+		}
+		if err := s.Append([]*vec.Vector{v}, 500); err != nil {
+			t.Fatal(err)
+		}
+		for i := range dict.Texts {
+			dict.Texts[i] = "gone"
+		}
+	}
+	for i, v := range s.Columns()[0].Texts {
+		if s.Columns()[0].IsNull(i) {
+			v = "NULL"
+		}
+		if v != want[i] {
+			t.Fatalf("row %d is %s, want %s", i, v, want[i])
+		}
+	}
+	if used := account.Used(); used > 4<<20 {
+		t.Errorf("%d bytes for %d rows", used, len(want))
 	}
 }

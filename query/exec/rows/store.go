@@ -129,6 +129,12 @@ func (c *column) nulls(v *vec.Vector, have, n int, m *memory.Meter) (err error) 
 	return nil
 }
 
+// A dictionary's texts are copied by entry if it has no more entries than manyRows for each row that comes.
+const (
+	manyRows   = 4
+	entryBytes = 17
+)
+
 func (c *column) texts(v *vec.Vector, n int, m *memory.Meter) (err error) {
 	out := &c.values
 	if out.Texts, err = extend(out.Texts, n, 16, m); err != nil {
@@ -146,9 +152,10 @@ func (c *column) texts(v *vec.Vector, n int, m *memory.Meter) (err error) {
 		}
 		return nil
 	}
-	if v.Dict != nil && c.dict != v.Dict {
+	if v.Dict != nil && c.dict != v.Dict && v.Dict.Len <= manyRows*n {
+		m.Give(int64(len(c.kept)) * entryBytes)
 		c.dict, c.kept, c.have = v.Dict, make([]string, v.Dict.Len), make([]bool, v.Dict.Len)
-		if err := m.Take(int64(v.Dict.Len) * 17); err != nil {
+		if err := m.Take(int64(v.Dict.Len) * entryBytes); err != nil {
 			return err
 		}
 	}
@@ -158,6 +165,8 @@ func (c *column) texts(v *vec.Vector, n int, m *memory.Meter) (err error) {
 		case v.Nulls != nil && v.Nulls[i]:
 		case v.Dict == nil:
 			kept, err = c.arena.Keep(v.Texts[i])
+		case v.Dict != c.dict: // few rows of a large dictionary
+			kept, err = c.arena.Keep(v.Dict.Texts[v.Codes[i]])
 		case c.have[v.Codes[i]]:
 			kept = c.kept[v.Codes[i]]
 		default:
