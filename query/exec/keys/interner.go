@@ -15,7 +15,7 @@ import (
 type Interner struct {
 	typ   vec.Type
 	ints  table
-	small []uint32 // the number + 1 of small integers, 0: none yet
+	dense []uint32 // of each integer from 0 on the number + 1, 0: none yet; ints has those beyond its end
 	texts *texts   // of text types and intervals
 	spans []string // the keys of intervals, by number
 	null  int64    // the number of NULL, -1: none yet
@@ -30,8 +30,13 @@ type Interner struct {
 	codes []uint32
 }
 
-// smallInts is how many integers, from 0, are found without hashing.
-const smallInts = 4096
+// Integers are found by index, without hashing, up to the first of these always, up to the last one if at least every so many
+// of them is there: then the index takes no more memory than a hash table.
+const (
+	leastDense = 1 << 12
+	mostDense  = 1 << 25
+	perDense   = 16
+)
 
 var seed = maphash.MakeSeed()
 
@@ -45,7 +50,7 @@ func NewInterner(t vec.Type, m *memory.Meter) *Interner {
 		in.ints = newTable(m)
 	}
 	if t.HasInts() {
-		in.small = make([]uint32, smallInts)
+		in.dense = make([]uint32, leastDense)
 	}
 	return in
 }
@@ -119,16 +124,45 @@ func (in *Interner) one(v *vec.Vector, i int) (uint32, error) {
 }
 
 func (in *Interner) int(x int64) (uint32, error) {
+	if uint64(x) < uint64(len(in.dense)) {
+		if id := in.dense[x]; id != 0 {
+			return id - 1, nil
+		}
+		in.n++
+		in.dense[x] = in.n
+		in.values.Ints = append(in.values.Ints, x)
+		return in.n - 1, in.meter.Take(valueBytes)
+	}
 	id, fresh, err := in.ints.find(x, in.n)
 	if !fresh {
 		return id, err
 	}
 	in.n++
 	in.values.Ints = append(in.values.Ints, x)
-	if uint64(x) < smallInts {
-		in.small[x] = id + 1
+	if uint64(x) < mostDense && uint64(x) < perDense*uint64(in.n) {
+		if err := in.widen(x); err != nil {
+			return 0, err
+		}
 	}
 	return id, in.meter.Take(valueBytes)
+}
+
+// widen makes x one of those that are found by index.
+func (in *Interner) widen(x int64) error {
+	wide := len(in.dense)
+	for wide <= int(x) {
+		wide *= 2
+	}
+	if err := in.meter.Take(int64(wide-len(in.dense)) * 4); err != nil {
+		return err
+	}
+	in.dense = make([]uint32, wide)
+	for id, x := range in.values.Ints {
+		if uint64(x) < uint64(wide) && int64(id) != in.null {
+			in.dense[x] = uint32(id) + 1
+		}
+	}
+	return nil
 }
 
 func (in *Interner) double(x float64) (uint32, error) {
@@ -245,7 +279,7 @@ func (in *Interner) blocks(v *vec.Vector, out []uint32) (err error) {
 }
 
 func (in *Interner) flat(v *vec.Vector, out []uint32) (err error) {
-	if in.small != nil {
+	if in.dense != nil {
 		return in.flatInts(v, out)
 	}
 	for i := range out {
@@ -270,8 +304,8 @@ func (in *Interner) flatInts(v *vec.Vector, out []uint32) (err error) {
 				return err
 			}
 			continue
-		case uint64(x) < smallInts && in.small[x] != 0:
-			out[i] = in.small[x] - 1
+		case uint64(x) < uint64(len(in.dense)) && in.dense[x] != 0:
+			out[i] = in.dense[x] - 1
 			continue
 		case x == last && lastID != 0:
 			out[i] = lastID - 1

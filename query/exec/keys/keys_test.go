@@ -239,3 +239,42 @@ func TestRunsOfCodes(t *testing.T) {
 		}
 	}
 }
+
+// TestDenseIntegers: integers that come to lie densely keep the numbers that they had.
+func TestDenseIntegers(t *testing.T) {
+	r := rand.New(rand.NewPCG(7, 7))
+	in := NewInterner(vec.Int, meter())
+	want := map[any]uint32{}
+	for range 40 {
+		v := vec.New(vec.Int, 4096)
+		for i := range v.Len {
+			switch r.IntN(20) {
+			case 0:
+				v.SetNull(i)
+			case 1:
+				v.Ints[i] = -r.Int64N(1000)
+			case 2:
+				v.Ints[i] = r.Int64()
+			default:
+				v.Ints[i] = r.Int64N(60_000)
+			}
+		}
+		ids := make([]uint32, v.Len)
+		if err := in.IDs(v, ids); err != nil {
+			t.Fatal(err)
+		}
+		for i, id := range ids {
+			var key any = v.Ints[i]
+			if v.IsNull(i) {
+				key = nil
+			}
+			if have, ok := want[key]; ok && have != id || !ok && int(id) != len(want) {
+				t.Fatalf("%v is %d, was %d of %d", key, id, have, len(want))
+			}
+			want[key] = id
+		}
+	}
+	if len(in.dense) < 60_000 || in.Len() != len(want) {
+		t.Errorf("%d are found by index, %d of %d", len(in.dense), in.Len(), len(want))
+	}
+}
