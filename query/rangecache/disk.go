@@ -32,7 +32,9 @@ func (c *Cache) object(key string) *object {
 		o = &object{name: name}
 		c.objects[name] = o
 	}
-	o.key = key
+	if o.key == "" { // else it is the same, and others read it
+		o.key = key
+	}
 	return o
 }
 
