@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/togodb/togo/query/exec/exectest"
+	"github.com/togodb/togo/query/exec/memory"
 	"github.com/togodb/togo/query/fail"
 	"github.com/togodb/togo/query/scan"
 	"github.com/togodb/togo/query/vec"
@@ -219,6 +220,25 @@ func TestMemoryIsBounded(t *testing.T) {
 	} {
 		if _, err := answer(sql, src, schema, Limits{Memory: 1 << 20}, 2); err != nil {
 			t.Errorf("%s within 1 MiB: %v", sql, err)
+		}
+	}
+}
+
+// TestMemoryOfThePoolComesBack after an answer, and after one that was too large.
+func TestMemoryOfThePoolComesBack(t *testing.T) {
+	pool := memory.NewPool(64<<10, 8<<20)
+	src, schema := many(50_000)
+	for sql, want := range map[string]fail.Code{
+		"SELECT i, count(*) FROM events GROUP BY i LIMIT 3":               "",
+		"SELECT i FROM events ORDER BY CAST(i AS VARCHAR)":                "",
+		"SELECT id, i, count(*), string_agg(id) FROM events GROUP BY ALL": fail.Unavailable,
+	} {
+		_, err := answer(sql, src, schema, Limits{Pool: pool}, 2)
+		if err != nil && fail.CodeOf(err) != want || err == nil && want != "" {
+			t.Errorf("%s: %v", sql, err)
+		}
+		if pool.Used() != 0 {
+			t.Fatalf("%s: %d bytes of the pool are left", sql, pool.Used())
 		}
 	}
 }
