@@ -12,6 +12,7 @@ import (
 	"github.com/togodb/togo/internal/fragment"
 	"github.com/togodb/togo/query/exec/exectest"
 	"github.com/togodb/togo/query/expr"
+	"github.com/togodb/togo/query/funcs"
 	"github.com/togodb/togo/query/scan"
 	"github.com/togodb/togo/query/sql"
 	"github.com/togodb/togo/query/value"
@@ -54,7 +55,7 @@ func numbers() (*exectest.Source, *Schema) {
 }
 
 func environment() *expr.Env {
-	return &expr.Env{Now: time.Date(2026, 6, 1, 0, 0, 0, 0, time.UTC), MaxText: 1 << 20, MaxPattern: 1 << 10, Functions: expr.Library{}}
+	return &expr.Env{Now: time.Date(2026, 6, 1, 0, 0, 0, 0, time.UTC), MaxText: 1 << 20, MaxPattern: 1 << 10, Functions: funcs.Library()}
 }
 
 func bound(text string, schema *Schema) (*Plan, error) {

@@ -161,7 +161,7 @@ func (b *binder) apply(f *Func, args []operand, readings []Expr, at fail.Placed)
 		show = infix(f.Name)
 	}
 	return b.fold(&op{name: f.Name, t: out, args: list, run: guarded(eval, at), mayFail: true,
-		seesNulls: f.SeesNulls, volatile: f.Volatile, rises: f.Rises && constants(list[:max(len(list)-1, 0)]), mayNull: true, show: show}), nil
+		seesNulls: f.SeesNulls, volatile: f.Volatile, rises: f.Rises && constants(list[:max(len(list)-1, 0)]), mayNull: !f.Total, show: show}), nil
 }
 
 func constants(list []Expr) bool {

@@ -20,6 +20,8 @@ type Func struct {
 	// Rises: the result never falls while the last argument rises, the others being constant. Fragments and pages are then
 	// passed over by it.
 	Rises bool
+	// Total: the result is NULL only where an argument is.
+	Total bool
 	// Bind, if it is set, is given the arguments when the query is bound and gives the Eval for this call: here
 	// constant arguments (patterns, zones) are checked and prepared.
 	Bind func(env *Env, args []Expr) (Eval, error)

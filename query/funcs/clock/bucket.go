@@ -13,7 +13,7 @@ func buckets() []*expr.Func {
 	var out []*expr.Func
 	for _, t := range times {
 		plain := bucketed(one("time_bucket", "", doc+".", t, nil, interval, t), t, 0)
-		plain.Rises = true
+		plain.Rises, plain.Total = true, true
 		origin := bucketed(one("time_bucket", "", doc+", or from an origin.", t, nil, interval, t, t), t, t)
 		offset := bucketed(one("time_bucket", "", doc+", moved by an offset.", t, nil, interval, t, interval), t, interval)
 		switch t {

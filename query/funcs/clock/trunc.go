@@ -17,7 +17,7 @@ func truncation() []*expr.Func {
 			to = wall
 		}
 		f := withUnit(one("date_trunc", "", doc, to, nil, text, t), func(u calendar.Unit) expr.Eval { return truncate(u, t, to) })
-		f.Rises = true
+		f.Rises, f.Total = true, true
 		out = append(out, f)
 	}
 	out[0].Example = "date_trunc('hour', TIMESTAMPTZ '2026-03-31 10:20:30Z') = TIMESTAMPTZ '2026-03-31 10:00:00Z'"
