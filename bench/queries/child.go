@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -9,7 +10,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"runtime/pprof"
 	"strings"
 	"time"
@@ -37,12 +37,15 @@ type result struct {
 	Needed   int64  `json:"needed"`
 	Memory   int64  `json:"memory"` // the most that the process had so far
 	Error    string `json:"error,omitempty"`
+
+	runs []result // of which this is the sum
 }
 
 // runner answers orders.
 type runner func(ctx context.Context, o order) result
 
-// serve is the child's main. With profile, Togo writes there what takes its CPU time.
+// serve is the child's main. With profile, Togo writes there what takes its
+// CPU time, and beside it (.allocs) what is allocated.
 func serve(ctx context.Context, w *world, engine, profile string) error {
 	var run runner
 	switch engine {
@@ -73,6 +76,7 @@ func serve(ctx context.Context, w *world, engine, profile string) error {
 				return err
 			}
 			defer pprof.StopCPUProfile()
+			defer allocations(profile + ".allocs")
 		}
 		run = t.answer
 	default:
@@ -92,9 +96,20 @@ func serve(ctx context.Context, w *world, engine, profile string) error {
 	}
 }
 
+// allocations writes a profile of what was allocated since the start.
+func allocations(path string) {
+	var b bytes.Buffer
+	err := pprof.Lookup("allocs").WriteTo(&b, 0)
+	if err == nil {
+		err = os.WriteFile(path, b.Bytes(), 0o644)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+	}
+}
+
 // measure runs f once.
 func measure(f func(*answer) error) result {
-	runtime.GC() // what an earlier query left is not this one's
 	a := &answer{}
 	before := cpu.Time()
 	a.began = time.Now()

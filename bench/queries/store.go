@@ -83,7 +83,7 @@ func fill(ctx context.Context, root string, events int) error {
 			rows = append(rows, t.next())
 			if last := &rows[len(rows)-1]; last.Tenant == w.Tenant {
 				w.Rows++
-				if w.Needle == "" && t.made > events*2/3 {
+				if w.Needle == "" && t.made > events*3/5 {
 					_, after, _ := strings.Cut(last.Payload, `"trace_id":"`)
 					w.Needle, _, _ = strings.Cut(after, `"`)
 				}

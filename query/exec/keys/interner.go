@@ -82,10 +82,18 @@ func (in *Interner) fill(v *vec.Vector, out []uint32, null bool) error {
 	} else {
 		id, err = in.one(v, 0)
 	}
-	for i := range out {
-		out[i] = id
-	}
+	fill(out, id)
 	return err
+}
+
+// fill makes all of out id.
+func fill(out []uint32, id uint32) {
+	if len(out) > 0 {
+		out[0] = id
+	}
+	for n := 1; n < len(out); n *= 2 {
+		copy(out[n:], out[:n])
+	}
 }
 
 func (in *Interner) nullID() (uint32, error) {
@@ -270,9 +278,7 @@ func (in *Interner) blocks(v *vec.Vector, out []uint32) (err error) {
 		if err != nil {
 			return err
 		}
-		for i := range ids {
-			ids[i] = id
-		}
+		fill(ids, id)
 		before = int(block[0])
 	}
 	return nil
