@@ -96,10 +96,7 @@ func decodeCodes(dst []int32, src []byte, size int) error {
 	highest := uint32(0)
 	err := runs(len(dst), src[1:], width, func(at, count int, v uint32) error {
 		highest = max(highest, v)
-		run := dst[at : at+count]
-		for i := range run {
-			run[i] = int32(v)
-		}
+		repeat(dst[at:at+count], int32(v))
 		return nil
 	}, func(at, count int, packed []byte) error {
 		run := dst[at : at+count]
@@ -113,6 +110,18 @@ func decodeCodes(dst []int32, src []byte, size int) error {
 		return fmt.Errorf("code %d in a dictionary of %d", highest, size)
 	}
 	return err
+}
+
+// repeat makes all of dst v, by copies of what is made already: long runs take a fraction of a loop's time.
+func repeat(dst []int32, v int32) {
+	const most = 2 << 10 // stays in the nearest cache
+	n := min(8, len(dst))
+	for i := range n {
+		dst[i] = v
+	}
+	for n < len(dst) {
+		n += copy(dst[n:], dst[:min(n, most)])
+	}
 }
 
 // unpack reads len(dst) values of width bits, at most 32; packed has at least as many.
