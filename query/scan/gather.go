@@ -72,13 +72,8 @@ func constant(v *vec.Vector) *vec.Vector {
 			return v
 		}
 		return vec.Constant(v.Type, vec.Value{}, n)
-	case v.Dict == nil || v.Codes[0] != v.Codes[n-1] || v.Codes[0] != v.Codes[n/2]:
+	case v.Dict == nil || v.Codes[0] != v.Codes[n/2] || !vec.Alike(v.Codes):
 		return v
-	}
-	for _, code := range v.Codes {
-		if code != v.Codes[0] {
-			return v
-		}
 	}
 	return vec.Constant(v.Type, v.Dict.At(int(v.Codes[0])), n)
 }
