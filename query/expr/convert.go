@@ -64,14 +64,6 @@ func convert(x Expr, t vec.Type, at fail.Placed) Expr {
 	return casting(x, t, false, at)
 }
 
-// CastTo is the cast that a place does by itself, for which e is of type t; an error names both types.
-func CastTo(e Expr, t vec.Type, at fail.Placed) (Expr, error) {
-	if _, ok := implicitCost(e.Type(), t); !ok {
-		return nil, fail.At(at, fail.Type, "%s is %s; %s is wanted here: CAST it", e, e.Type(), t)
-	}
-	return convert(e, t, at), nil
-}
-
 // casting is CAST, or with try TRY_CAST.
 func casting(x Expr, t vec.Type, try bool, at fail.Placed) Expr {
 	from := x.Type()

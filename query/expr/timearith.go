@@ -22,10 +22,13 @@ func timeArithmetic(name string, l, r vec.Type) (form, bool) {
 	if r == vec.Null {
 		r = nullBeside(name, l)
 	}
-	switch {
-	case name == "+" && l == vec.Interval && (stamp(r) || r == vec.Date), name == "+" && l == vec.Int && r == vec.Date:
+	commuted := func() (form, bool) {
 		f, ok := timeArithmetic(name, r, l)
 		return form{f.r, f.l, f.out, func(at fail.Placed) runFunc { return swapped(f.make(at)) }}, ok
+	}
+	switch {
+	case name == "+" && l == vec.Interval && (stamp(r) || r == vec.Date), name == "+" && l == vec.Int && r == vec.Date, name == "*" && number(l) && r == vec.Interval:
+		return commuted()
 	case (name == "+" || name == "-") && stamp(l) && r == vec.Interval:
 		f, ok := each(l, r, l, func(a, b vec.Value) (vec.Value, error) {
 			n, err := addSpan(a.Int, b.Span)
@@ -59,42 +62,42 @@ func timeArithmetic(name string, l, r vec.Type) (form, bool) {
 		if l == vec.TimestampTZ || r == vec.TimestampTZ {
 			t = vec.TimestampTZ
 		}
-		return each(t, t, vec.Interval, func(a, b vec.Value) (vec.Value, error) {
-			s, err := calendar.Between(a.Int, b.Int)
-			return vec.Value{Type: vec.Interval, Span: s}, err
-		})
-	case (name == "+" || name == "-") && l == vec.Interval && r == vec.Interval:
-		return each(l, r, vec.Interval, func(a, b vec.Value) (vec.Value, error) {
-			if sign < 0 {
-				var err error
-				if b.Span, err = calendar.Negate(b.Span); err != nil {
-					return vec.Value{}, err
-				}
+		return each(t, t, vec.Interval, func(a, b vec.Value) (vec.Value, error) { return interval(calendar.Between(a.Int, b.Int)) })
+	case l == vec.Interval && (r == vec.Interval || number(r)):
+		return spanArithmetic(name, r)
+	}
+	return form{}, false
+}
+
+// interval is a value of a span.
+func interval(s vec.Span, err error) (vec.Value, error) {
+	return vec.Value{Type: vec.Interval, Span: s}, err
+}
+
+// spanArithmetic is that of an interval with another one or with a number.
+func spanArithmetic(name string, r vec.Type) (form, bool) {
+	switch {
+	case name == "+" && r == vec.Interval:
+		return each(vec.Interval, r, vec.Interval, func(a, b vec.Value) (vec.Value, error) { return interval(calendar.Sum(a.Span, b.Span)) })
+	case name == "-" && r == vec.Interval:
+		return each(vec.Interval, r, vec.Interval, func(a, b vec.Value) (vec.Value, error) {
+			less, err := calendar.Negate(b.Span)
+			if err != nil {
+				return vec.Value{}, err
 			}
-			s, err := calendar.Sum(a.Span, b.Span)
-			return vec.Value{Type: vec.Interval, Span: s}, err
+			return interval(calendar.Sum(a.Span, less))
 		})
-	case name == "*" && l == vec.Interval && number(r), name == "/" && l == vec.Interval && number(r):
-		if name == "*" && r == vec.Int {
-			return each(l, r, vec.Interval, func(a, b vec.Value) (vec.Value, error) {
-				s, err := calendar.Times(a.Span, b.Int)
-				return vec.Value{Type: vec.Interval, Span: s}, err
-			})
-		}
-		return each(l, vec.Double, vec.Interval, func(a, b vec.Value) (vec.Value, error) {
-			if name == "/" && b.Double == 0 {
+	case name == "*" && r == vec.Int:
+		return each(vec.Interval, r, vec.Interval, func(a, b vec.Value) (vec.Value, error) { return interval(calendar.Times(a.Span, b.Int)) })
+	case name == "*" && r == vec.Double:
+		return each(vec.Interval, r, vec.Interval, func(a, b vec.Value) (vec.Value, error) { return interval(calendar.Scale(a.Span, b.Double)) })
+	case name == "/" && r != vec.Interval:
+		return each(vec.Interval, vec.Double, vec.Interval, func(a, b vec.Value) (vec.Value, error) {
+			if b.Double == 0 {
 				return vec.Value{}, nil
 			}
-			scale := calendar.Scale
-			if name == "/" {
-				scale = calendar.Divide
-			}
-			s, err := scale(a.Span, b.Double)
-			return vec.Value{Type: vec.Interval, Span: s}, err
+			return interval(calendar.Divide(a.Span, b.Double))
 		})
-	case name == "*" && number(l) && r == vec.Interval:
-		f, ok := timeArithmetic(name, r, l)
-		return form{f.r, f.l, f.out, func(at fail.Placed) runFunc { return swapped(f.make(at)) }}, ok
 	}
 	return form{}, false
 }

@@ -50,9 +50,9 @@ func anyFails(list []Expr) bool {
 	return false
 }
 
-// Rewrite replaces parts of an expression, from the top: where f gives an expression, that stands instead; where it gives nil, the
+// rewrite replaces parts of an expression, from the top: where f gives an expression, that stands instead; where it gives nil, the
 // operands are looked at. A replacement has the type of what it replaces.
-func Rewrite(e Expr, f func(Expr) Expr) Expr {
+func rewrite(e Expr, f func(Expr) Expr) Expr {
 	if r := f(e); r != nil {
 		return r
 	}
@@ -63,7 +63,7 @@ func Rewrite(e Expr, f func(Expr) Expr) Expr {
 	children := e.Children()
 	var changed []Expr
 	for i, c := range children {
-		r := Rewrite(c, f)
+		r := rewrite(c, f)
 		if r == c {
 			continue
 		}
@@ -78,24 +78,9 @@ func Rewrite(e Expr, f func(Expr) Expr) Expr {
 	return n.with(changed)
 }
 
-// Remap gives the expression over other slots.
-func Remap(e Expr, slot func(int) int) Expr {
-	return Rewrite(e, func(e Expr) Expr {
-		c, ok := e.(*Column)
-		if !ok {
-			return nil
-		}
-		to := slot(c.Slot)
-		if to == c.Slot {
-			return c
-		}
-		return &Column{Slot: to, Name: c.Name, T: c.T}
-	})
-}
-
 // WithNull gives the expression where the slots' columns are NULL throughout, simplified.
 func WithNull(e Expr, slots func(int) bool) Expr {
-	return Rewrite(e, func(e Expr) Expr {
+	return rewrite(e, func(e Expr) Expr {
 		c, ok := e.(*Column)
 		if !ok || !slots(c.Slot) {
 			return nil

@@ -127,7 +127,7 @@ func toJSON(v vec.Value) (vec.Value, error) {
 			return vec.Value{Type: vec.JSON, Text: Format(v)}, nil
 		}
 	}
-	return vec.Value{Type: vec.JSON, Text: string(AppendJSONString(nil, Format(v)))}, nil
+	return vec.Value{Type: vec.JSON, Text: string(appendJSONString(nil, Format(v)))}, nil
 }
 
 // fromJSON is the value of a JSON string or scalar; of null it is NULL.
@@ -146,8 +146,8 @@ func fromJSON(text string, to vec.Type) (vec.Value, error) {
 	return Parse(s, to)
 }
 
-// AppendJSONString appends text as a JSON string; bytes that are not UTF-8 become U+FFFD.
-func AppendJSONString(dst []byte, text string) []byte {
+// appendJSONString appends text as a JSON string; bytes that are not UTF-8 become U+FFFD.
+func appendJSONString(dst []byte, text string) []byte {
 	const hex = "0123456789abcdef"
 	dst = append(dst, '"')
 	for _, r := range text {
