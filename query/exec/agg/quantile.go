@@ -59,119 +59,151 @@ type quantile[T cmp.Ordered] struct {
 	disc   bool
 	in     vec.Type
 	out    vec.Type
-	groups []uint32 // of the values, nil: all are of group 0
-	values []T
-	starts []int // after the first Result: where each group's values begin, and the end
+	kept   []part[T]
+	values []T   // after the first Result: all, group by group
+	starts []int // and where each group's begin, and the end
 	arena  *memory.Arena
 	meter  *memory.Meter
 }
+
+// part is some values with their groups; without these all are of group 0. Values are kept in parts so that none is moved
+// when there are more.
+type part[T any] struct {
+	values []T
+	groups []uint32
+}
+
+// partRows is how many values a part has room for; the first ones have less.
+const partRows = 64 << 10
 
 func (s *quantile[T]) Add(groups []uint32, n int, args []*vec.Vector, total int) error {
 	if allNull(args[0]) {
 		return nil
 	}
 	v := args[0].Flat()
-	if err := s.room(n, groups != nil); err != nil {
+	to, err := s.room(n, groups != nil)
+	if err != nil {
 		return err
 	}
-	for i := range n {
-		if v.Nulls != nil && v.Nulls[i] {
-			continue
-		}
-		x, err := s.keyOf(v, i)
-		if err != nil {
-			return err
-		}
-		s.values = append(s.values, x)
-		if groups != nil {
-			s.groups = append(s.groups, groups[i])
+	switch values := any(&to.values).(type) {
+	case *[]int64:
+		*values = appendKeys(*values, v)
+	case *[]string:
+		for i, text := range v.Texts {
+			if v.Nulls != nil && v.Nulls[i] {
+				continue
+			}
+			kept, err := s.arena.Keep(text)
+			if err != nil {
+				return err
+			}
+			*values = append(*values, kept)
 		}
 	}
-	return nil
-}
-
-// keyOf is the value at i as it is kept.
-func (s *quantile[T]) keyOf(v *vec.Vector, i int) (T, error) {
-	var x any
 	switch {
-	case s.in == vec.Double:
-		x = doubleKey(v.Doubles[i])
-	case s.in.HasInts():
-		x = v.Ints[i]
+	case groups == nil:
+	case v.Nulls == nil:
+		to.groups = append(to.groups, groups...)
 	default:
-		kept, err := s.arena.Keep(v.Texts[i])
-		if err != nil {
-			return *new(T), err
+		for i, g := range groups {
+			if !v.Nulls[i] {
+				to.groups = append(to.groups, g)
+			}
 		}
-		x = kept
-	}
-	return x.(T), nil
-}
-
-func (s *quantile[T]) room(n int, grouped bool) error {
-	size := int64(8)
-	if !s.in.HasInts() && s.in != vec.Double {
-		size = 16
-	}
-	if have := cap(s.values); len(s.values)+n > have {
-		more := max(len(s.values)+n, have+have/2)
-		if err := s.meter.Take(int64(more-have) * size); err != nil {
-			return err
-		}
-		s.values = slices.Grow(s.values, more-len(s.values))
-	}
-	if have := cap(s.groups); grouped && len(s.groups)+n > have {
-		more := max(len(s.groups)+n, have+have/2)
-		if err := s.meter.Take(int64(more-have) * 4); err != nil {
-			return err
-		}
-		s.groups = slices.Grow(s.groups, more-len(s.groups))
 	}
 	return nil
+}
+
+// valueBytes is what a value takes.
+func (s *quantile[T]) valueBytes() int64 {
+	if s.in.HasTexts() {
+		return 16
+	}
+	return 8
+}
+
+// room is the part to which n more values are added.
+func (s *quantile[T]) room(n int, grouped bool) (*part[T], error) {
+	if k := len(s.kept); k > 0 && len(s.kept[k-1].values)+n <= cap(s.kept[k-1].values) {
+		return &s.kept[k-1], nil
+	}
+	size := max(n, min(partRows, n<<min(len(s.kept), 16)))
+	p, bytes := part[T]{values: make([]T, 0, size)}, s.valueBytes()
+	if grouped {
+		p.groups = make([]uint32, 0, size)
+		bytes += 4
+	}
+	s.kept = append(s.kept, p)
+	return &s.kept[len(s.kept)-1], s.meter.Take(int64(size) * bytes)
+}
+
+// appendKeys appends the values that are not NULL: integers, or the keys of doubles.
+func appendKeys(to []int64, v *vec.Vector) []int64 {
+	switch {
+	case v.Type == vec.Double:
+		for i, x := range v.Doubles {
+			if v.Nulls == nil || !v.Nulls[i] {
+				to = append(to, doubleKey(x))
+			}
+		}
+	case v.Nulls == nil:
+		to = append(to, v.Ints...)
+	default:
+		for i, x := range v.Ints {
+			if !v.Nulls[i] {
+				to = append(to, x)
+			}
+		}
+	}
+	return to
 }
 
 func (s *quantile[T]) Merge(other State, to []uint32, total int) error {
-	o := other.(*quantile[T])
-	if err := s.room(len(o.values), o.groups != nil); err != nil {
-		return err
-	}
-	s.values = append(s.values, o.values...)
-	for _, g := range o.groups {
-		s.groups = append(s.groups, to[g])
+	for _, p := range other.(*quantile[T]).kept {
+		for i, g := range p.groups {
+			p.groups[i] = to[g]
+		}
+		s.kept = append(s.kept, p)
 	}
 	return nil
 }
 
 // arrange puts the values of each group together.
 func (s *quantile[T]) arrange(total int) error {
+	n := 0
 	s.starts = make([]int, total+1)
-	if s.groups == nil {
-		for i := 1; i <= total; i++ {
-			s.starts[i] = len(s.values)
+	for _, p := range s.kept {
+		n += len(p.values)
+		if p.groups == nil && len(p.values) > 0 {
+			s.starts[1] += len(p.values)
 		}
-		return nil
+		for _, g := range p.groups {
+			s.starts[g+1]++
+		}
 	}
-	if err := s.meter.Take(int64(total)*8 + int64(len(s.values))*16); err != nil {
+	if err := s.meter.Take(int64(total)*16 + int64(n)*s.valueBytes()); err != nil {
 		return err
-	}
-	for _, g := range s.groups {
-		s.starts[g+1]++
 	}
 	for i := 1; i <= total; i++ {
 		s.starts[i] += s.starts[i-1]
 	}
+	s.values = make([]T, n)
 	next := slices.Clone(s.starts)
-	sorted := make([]T, len(s.values))
-	for i, g := range s.groups {
-		if i%(1<<20) == 0 {
-			if err := s.meter.Stopped(); err != nil {
-				return err
-			}
+	for k, p := range s.kept {
+		if err := s.meter.Stopped(); err != nil {
+			return err
 		}
-		sorted[next[g]] = s.values[i]
-		next[g]++
+		if p.groups == nil {
+			next[0] += copy(s.values[next[0]:], p.values)
+		}
+		for i, g := range p.groups {
+			s.values[next[g]] = p.values[i]
+			next[g]++
+		}
+		s.meter.Give(int64(cap(p.values))*s.valueBytes() + int64(cap(p.groups))*4)
+		s.kept[k] = part[T]{}
 	}
-	s.values, s.groups = sorted, nil
+	s.kept = nil
 	return nil
 }
 
