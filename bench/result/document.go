@@ -174,10 +174,10 @@ type ByRole struct {
 
 // Dollars is what the requests and the stored bytes cost at list prices.
 type Dollars struct {
-	Prices        string  `json:"prices" doc:"whose list, of which day"`
-	PerMillion    float64 `json:"per_million" better:"less" doc:"for a million closed events, requests alone"`
-	PerTenantHour float64 `json:"per_tenant_hour" better:"less" doc:"for a tenant and an hour, requests alone"`
-	StoragePerMillion  float64 `json:"storage_per_million_month" doc:"to keep a million stored events for a month, at the size of the live fragments"`
+	Prices            string  `json:"prices" doc:"whose list, of which day"`
+	PerMillion        float64 `json:"per_million" better:"less" doc:"for a million closed events, requests alone"`
+	PerTenantHour     float64 `json:"per_tenant_hour" better:"less" doc:"for a tenant and an hour, requests alone"`
+	StoragePerMillion float64 `json:"storage_per_million_month" doc:"to keep a million stored events for a month, at the size of the live fragments"`
 }
 
 // Fragments are the live ones at the end.
