@@ -181,8 +181,9 @@ func (g *generator) rows() pair {
 	some := ""
 	if order == "" && g.often(15) {
 		n := pick(g, []int{0, 1, 7, 300})
-		some = fmt.Sprintf(" LIMIT %d", n)
 		p.rules.Some = &n
+		p.rules.Skip = pick(g, []int{0, 0, 2, 30, 150, 700})
+		some = fmt.Sprintf(" LIMIT %d OFFSET %d", n, p.rules.Skip)
 	}
 	p.T, p.D, p.kinds = "SELECT "+lt+" FROM events"+t+order+some, "SELECT "+ld+" FROM events"+d+orderD, l.kinds
 	return p

@@ -137,6 +137,7 @@ type Rules struct {
 	Ordered bool `json:"ordered,omitempty"` // rows have to come in the same order
 	// Some: got is any so many of the rows that are wanted, or all if there are fewer: LIMIT without ORDER BY.
 	Some *int `json:"some,omitempty"`
+	Skip int  `json:"skip,omitempty"` // OFFSET beside Some
 	// Loose are columns whose numbers are estimates: they may be off by this part of the value, and by 2.
 	Loose map[int]float64 `json:"loose,omitempty"`
 }
@@ -175,7 +176,7 @@ func Difference(want, got *Answer, rules Rules) string {
 
 // someOf compares with a part of the rows.
 func someOf(want, got *Answer, rules Rules) string {
-	if n := min(*rules.Some, len(want.Rows)); len(got.Rows) != n {
+	if n := min(*rules.Some, max(0, len(want.Rows)-rules.Skip)); len(got.Rows) != n {
 		return fmt.Sprintf("%d rows, any %d of %d wanted", len(got.Rows), n, len(want.Rows))
 	}
 	left := map[string][]Row{}
