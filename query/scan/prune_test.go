@@ -2,6 +2,7 @@ package scan
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -324,5 +325,41 @@ func TestColumnsOfAFile(t *testing.T) {
 	}
 	if _, ok := found["nanos"]; ok || len(got) < 15 {
 		t.Errorf("columns: %v", found)
+	}
+}
+
+// TestBoundsHoldWhatTheyBound: the first and the last rows by time, to the nanosecond, and texts longer than bounds are found in spite of all
+// that is pruned.
+func TestBoundsHoldWhatTheyBound(t *testing.T) {
+	s := newStore(t, 3, 1, 300, 17500, 50)
+	type row struct {
+		id string
+		at int64
+	}
+	var rows []row
+	for id, values := range s.rows {
+		var at int64
+		fmt.Sscan(values[Timestamp], &at)
+		rows = append(rows, row{id, at})
+	}
+	slices.SortFunc(rows, func(a, b row) int { return cmp.Compare(a.at, b.at) })
+	for _, w := range append(slices.Clone(rows[:8]), rows[len(rows)-8:]...) {
+		text := time.Unix(0, w.at).UTC().Format("2006-01-02 15:04:05.999999999Z")
+		for _, cond := range []string{"timestamp = '" + text + "'", "timestamp >= '" + text + "' AND timestamp <= '" + text + "'"} {
+			if got := s.ids(t, s.request().where(t, cond)); !slices.Equal(got, []string{w.id}) {
+				t.Errorf("%s: %v, not %s", cond, got, w.id)
+			}
+		}
+	}
+	long := 0
+	for _, values := range s.rows {
+		if v, ok := values["big"]; ok && v != "NULL" {
+			long++
+		}
+	}
+	for _, cond := range []string{"big = '" + strings.Repeat("x", 40000) + "'", "big > '" + strings.Repeat("x", 100) + "'", "big < '" + strings.Repeat("x", 40001) + "'"} {
+		if got := len(s.ids(t, s.request().where(t, cond))); got != long || long == 0 {
+			t.Errorf("%.30s...: %d rows, not %d", cond, got, long)
+		}
 	}
 }

@@ -6,6 +6,8 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+
+	"github.com/parquet-go/parquet-go/encoding/rle"
 )
 
 // TestCodedValuesLieInMemoryOnce: rows of a dictionary that is too large to be interned take no more than the dictionary, however
@@ -68,7 +70,7 @@ func TestUnpack(t *testing.T) {
 }
 
 func BenchmarkUnpack(b *testing.B) {
-	for _, width := range []int{1, 3, 8, 12} {
+	for _, width := range []int{1, 3, 8, 12, 22, 29} {
 		b.Run(fmt.Sprint(width), func(b *testing.B) {
 			packed, dst := make([]byte, PageRows/8*width), make([]int32, PageRows)
 			for b.Loop() {
@@ -76,5 +78,43 @@ func BenchmarkUnpack(b *testing.B) {
 			}
 			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/PageRows, "ns/value")
 		})
+	}
+}
+
+// TestRunsOfCodes: long runs, of any length, come as runs, and other codes do not; both are what was written.
+func TestRunsOfCodes(t *testing.T) {
+	r := rand.New(rand.NewPCG(2, 2))
+	for size := 1; size < 400; size += 7 {
+		for _, longest := range []int{3, 700, 5000} {
+			var codes []int32
+			for len(codes) < 10_000 {
+				codes = append(codes, slices.Repeat([]int32{int32(r.IntN(size))}, 1+r.IntN(longest))...)
+			}
+			var e rle.DictionaryEncoding
+			src, err := e.EncodeInt32(nil, codes)
+			if err != nil {
+				t.Fatal(err)
+			}
+			p := &Page{Rows: len(codes), runs: decodeRuns(nil, src, len(codes), size)}
+			if long := longest == 5000 || size == 1; long != (p.runs != nil) && longest != 700 {
+				t.Fatalf("%d codes below %d in runs of up to %d: %d runs", len(codes), size, longest, len(p.runs))
+			}
+			if p.runs != nil && !slices.Equal(p.Expand(), codes) {
+				t.Fatalf("%d codes below %d in runs of up to %d are others", len(codes), size, longest)
+			}
+			for range 50 {
+				bad := bytes.Clone(src)
+				bad[r.IntN(len(bad))] ^= 1 << r.IntN(8)
+				p := &Page{Rows: len(codes), runs: decodeRuns(nil, bad, len(codes), size)}
+				if p.runs == nil {
+					continue
+				}
+				for i, code := range p.Expand() {
+					if code < 0 || int(code) >= size || p.runs[len(p.runs)-1].End != len(codes) {
+						t.Fatalf("code %d of %d, row %d", code, size, i)
+					}
+				}
+			}
+		}
 	}
 }

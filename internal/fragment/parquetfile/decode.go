@@ -133,6 +133,8 @@ func unpack[T int32 | int64](dst []T, packed []byte, width int) {
 		i = unpackEights(dst, packed, width, mask)
 	case width <= 16:
 		i = unpackFours(dst, packed, width, mask)
+	case width <= 28:
+		i = unpackTwos(dst, packed, width, mask)
 	}
 	bit = i * width
 	for ; i < len(dst) && bit>>3+8 <= len(packed); i++ {
@@ -177,6 +179,22 @@ func unpackFours[T int32 | int64](dst []T, packed []byte, width int, mask uint64
 		d[1], d[5] = T(w>>(s&63)&mask), T(v>>(s&63)&mask)
 		d[2], d[6] = T(w>>(2*s&63)&mask), T(v>>(2*s&63)&mask)
 		d[3], d[7] = T(w>>(3*s&63)&mask), T(v>>(3*s&63)&mask)
+		i += 8
+	}
+	return i
+}
+
+// unpackTwos reads as many values of 17 to 28 bits as whole words hold, four times two of eight, and tells how many.
+func unpackTwos[T int32 | int64](dst []T, packed []byte, width int, mask uint64) int {
+	i, s, two := 0, uint(width), 2*width
+	for at := 0; len(dst)-i >= 8 && at+3*two>>3+8 <= len(packed); at += width {
+		d := dst[i : i+8 : i+8]
+		a := binary.LittleEndian.Uint64(packed[at:])
+		b := binary.LittleEndian.Uint64(packed[at+two>>3:]) >> (two & 7)
+		c := binary.LittleEndian.Uint64(packed[at+2*two>>3:]) >> (2 * two & 7)
+		e := binary.LittleEndian.Uint64(packed[at+3*two>>3:]) >> (3 * two & 7)
+		d[0], d[2], d[4], d[6] = T(a&mask), T(b&mask), T(c&mask), T(e&mask)
+		d[1], d[3], d[5], d[7] = T(a>>(s&63)&mask), T(b>>(s&63)&mask), T(c>>(s&63)&mask), T(e>>(s&63)&mask)
 		i += 8
 	}
 	return i
@@ -247,7 +265,11 @@ func decodeDeltas(dst []int64, src []byte) error {
 				return errEnds
 			}
 			run := dst[at:min(at+int(small), len(dst))]
-			unpackWide(run, src, int(width))
+			if width > 0 {
+				unpackWide(run, src, int(width))
+			} else {
+				clear(run)
+			}
 			for i, d := range run {
 				last += d + least
 				run[i] = last

@@ -30,29 +30,57 @@ func decodeRuns(out []Run, src []byte, n, size int) []Run {
 	if len(src) == 0 || src[0] > 32 {
 		return nil
 	}
-	width := (int(src[0]) + 7) / 8
+	width := int(src[0])
 	src = src[1:]
 	for at := 0; at < n; {
 		header, k := binary.Uvarint(src)
-		if k <= 0 || header&1 == 1 || header == 0 || header>>1 > uint64(n-at) || len(src) < k+width || len(out) >= n/leastRun+1 {
+		if k <= 0 || header < 2 || header > uint64(n)<<1|1 {
 			return nil
 		}
-		code := uint32(0)
-		for i, b := range src[k : k+width] {
-			code |= uint32(b) << (8 * i)
+		var codes [maxPacked]int32
+		count, bytes, differ := int(header>>1), (width+7)/8, 1
+		if header&1 == 1 { // where one run goes over into the next
+			count, bytes = 8*count, width*count
+			if count > maxPacked || len(src) < k+bytes {
+				return nil
+			}
+			count = min(count, n-at)
+			differ = count
+			unpack(codes[:count], src[k:k+bytes], width)
+		} else {
+			if count > n-at || len(src) < k+bytes {
+				return nil
+			}
+			for i, b := range src[k : k+bytes] {
+				codes[0] |= int32(b) << (8 * i)
+			}
 		}
-		if uint64(code) >= uint64(size) {
-			return nil
+		for i, code := range codes[:differ] {
+			if uint32(code) >= uint32(size) {
+				return nil
+			}
+			end := at + count
+			if differ > 1 {
+				end = at + i + 1
+			}
+			if last := len(out) - 1; last >= 0 && out[last].Code == code {
+				out[last].End = end
+			} else if len(out) > n/leastRun {
+				return nil
+			} else {
+				out = append(out, Run{end, code})
+			}
 		}
-		at += int(header >> 1)
-		out = append(out, Run{at, int32(code)})
-		src = src[k+width:]
+		src, at = src[k+bytes:], at+count
 	}
 	if len(src) > 0 {
 		return nil
 	}
 	return out
 }
+
+// maxPacked bounds the codes that stand packed between two runs.
+const maxPacked = 64
 
 // Expand gives the codes of a page that was flattened to runs.
 func (p *Page) Expand() []int32 {
