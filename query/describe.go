@@ -2,11 +2,14 @@ package query
 
 import (
 	"context"
+	"errors"
 	"math"
 	"slices"
-	"strings"
+	"sync"
+	"unicode/utf8"
 
 	"github.com/togodb/togo/internal/event"
+	"github.com/togodb/togo/internal/fragment/parquetfile"
 	"github.com/togodb/togo/query/exec"
 	"github.com/togodb/togo/query/expr"
 	"github.com/togodb/togo/query/fail"
@@ -27,8 +30,8 @@ type Files interface {
 const (
 	// describeFiles bounds the footers that one Schema reads, newest events first.
 	describeFiles = 1000
-	// describeExamples of a column are shown, of at most describeText bytes.
-	describeExamples, describeText = 3, 64
+	describeParallel = 8
+	describeExamples = 3 // of a column
 )
 
 // Schema is Answerer's. What it tells comes from footers alone.
@@ -75,15 +78,21 @@ type description struct {
 	examples map[string][]string // of columns that have a value
 }
 
+// read takes the footers of some files at a time, in their order.
 func (d *description) read(ctx context.Context, of Files, files []scan.Fragment) error {
 	d.examples = map[string][]string{}
 	stats := &scan.Stats{}
-	for _, f := range files {
-		columns, err := of.Columns(ctx, f, stats)
-		if err != nil {
+	for part := range slices.Chunk(files, describeParallel) {
+		columns, errs := make([][]scan.ColumnBounds, len(part)), make([]error, len(part))
+		var all sync.WaitGroup
+		for i, f := range part {
+			all.Go(func() { columns[i], errs[i] = of.Columns(ctx, f, stats) })
+		}
+		all.Wait()
+		if err := errors.Join(errs...); err != nil {
 			return err
 		}
-		for _, c := range columns {
+		for _, c := range slices.Concat(columns...) {
 			if c.Bounds.Nulls != c.Bounds.Rows {
 				d.add(c.Name, c.Bounds)
 			}
@@ -92,7 +101,8 @@ func (d *description) read(ctx context.Context, of Files, files []scan.Fragment)
 	return nil
 }
 
-// add takes a file's smallest and largest value of a column as examples: they are cut, if they are long.
+// add takes a file's smallest and largest value of a column as examples. Of long text the footer has the start of the smallest
+// alone: the largest is cut and raised, so it is no value.
 func (d *description) add(name string, b expr.Bounds) {
 	seen, known := d.examples[name]
 	if !known {
@@ -101,12 +111,16 @@ func (d *description) add(name string, b expr.Bounds) {
 	if !b.Known {
 		return
 	}
-	for _, v := range []vec.Value{b.Min, b.Max} {
-		text := value.Format(v)
-		if len(text) > describeText {
-			text = strings.ToValidUTF8(text[:describeText], "")
+	for i, v := range []vec.Value{b.Min, b.Max} {
+		long := v.Type.HasTexts() && len(v.Text) > parquetfile.BoundBytes-utf8.UTFMax
+		if v.Type == vec.Null || v.Type == vec.Blob || long && i > 0 || len(seen) == describeExamples {
+			continue
 		}
-		if v.Type != vec.Null && v.Type != vec.Blob && len(seen) < describeExamples && !slices.Contains(seen, text) {
+		text := value.Format(v)
+		if long {
+			text += "…"
+		}
+		if !slices.Contains(seen, text) {
 			seen = append(seen, text)
 		}
 	}

@@ -195,6 +195,18 @@ message VARCHAR [line 0 line 9]`
 	if strings.Join(lines, "\n") != want {
 		t.Errorf("%s\nwant\n%s", strings.Join(lines, "\n"), want)
 	}
+	long := strings.Repeat("x", 200)
+	if err := b.set.Commit(t.Context(), queryset.Row{Tenant: "acme", Timestamp: noon, ID: "long", Payload: `{"text":"` + long + `"}`}); err != nil {
+		t.Fatal(err)
+	}
+	got, err = b.Schema(t.Context(), "acme", "", nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := got.Columns[len(got.Columns)-1]
+	if len(c.Examples) != 1 || !strings.HasSuffix(c.Examples[0], "…") || !strings.HasPrefix(long, strings.TrimSuffix(c.Examples[0], "…")) {
+		t.Errorf("a long text: %+v", c)
+	}
 	before := noon - 1
 	if got, err := b.Schema(t.Context(), "acme", "events", nil, &before); err != nil || len(got.Columns) != 0 {
 		t.Errorf("before all events: %+v %v", got, err)

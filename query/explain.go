@@ -31,7 +31,7 @@ func pruned(p *plan, ran bool) []string {
 		return append(lines, fmt.Sprintf("to be opened: %d", p.left))
 	}
 	return append(lines,
-		fmt.Sprintf("fragments: %d pruned by footer and filter, %d answered by their record, %d read", s.PrunedByFilter.Load(), s.AnsweredByMeta.Load(), s.Read.Load()),
+		fmt.Sprintf("fragments: %d pruned by footer and filter, %d answered by their record, %d read", s.PrunedByFilter.Load(), s.AnsweredByMeta.Load(), s.Read.Load()-s.PrunedByFilter.Load()),
 		fmt.Sprintf("row groups: %d, %d pruned; pages: %d decoded, %d passed over", s.RowGroups.Load(), s.RowGroupsPruned.Load(), s.Pages.Load(), s.PagesPruned.Load()),
 		fmt.Sprintf("rows: %d scanned, %d passed the filter", s.Rows.Load(), s.RowsOut.Load()),
 		fmt.Sprintf("bytes: %d from the store by %d requests, %d from the cache", s.StoreBytes.Load(), s.StoreRequests.Load(), s.CacheBytes.Load()),
