@@ -171,6 +171,9 @@ const maxFolded = 32 << 20
 
 // fold computes a function of constants.
 func (b *binder) fold(e Expr) Expr {
+	if nullOperand(e) {
+		return &Const{T: e.Type()}
+	}
 	left := max(0, maxFolded-b.env.folded)
 	s := &Scratch{Ctx: b.env.Ctx, made: maxMade - left}
 	e = foldBy(s, e)
@@ -178,8 +181,30 @@ func (b *binder) fold(e Expr) Expr {
 	return e
 }
 
-// fold computes an operator of constants.
-func fold(e Expr) Expr { return foldBy(&Scratch{Ctx: context.Background()}, e) }
+// fold computes an operator of constants. What has the constant NULL for an operand is NULL, as in DuckDB, though another operand might fail.
+func fold(e Expr) Expr {
+	if nullOperand(e) {
+		return &Const{T: e.Type()}
+	}
+	return constant(e)
+}
+
+// constant computes an operator if all operands are constants.
+func constant(e Expr) Expr { return foldBy(&Scratch{Ctx: context.Background()}, e) }
+
+// nullOperand tells whether an operator is NULL because one of its operands is.
+func nullOperand(e Expr) bool {
+	o, ok := e.(*op)
+	if !ok || o.seesNulls || o.volatile {
+		return false
+	}
+	for _, a := range o.args {
+		if c, ok := a.(*Const); ok && c.Value.Type == vec.Null {
+			return true
+		}
+	}
+	return false
+}
 
 func foldBy(s *Scratch, e Expr) Expr {
 	if o, ok := e.(*op); ok && o.volatile {

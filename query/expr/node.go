@@ -45,14 +45,10 @@ func (o *op) fails() bool      { return o.mayFail }
 func (o *op) with(children []Expr) Expr {
 	out := *o
 	out.args = children
-	if !o.seesNulls && !anyFails(children) {
-		for _, c := range children {
-			if k, ok := c.(*Const); ok && k.Value.Type == vec.Null {
-				return &Const{T: o.t}
-			}
-		}
+	if nullOperand(&out) && !anyFails(children) {
+		return &Const{T: o.t}
 	}
-	return fold(&out)
+	return constant(&out)
 }
 
 // Eval computes the operands and then the operator, once for each entry of a dictionary where it can.
