@@ -70,12 +70,21 @@ func rounding() []*expr.Func {
 		one("round", "round(1250, -2) = 1300", "Rounded to so many digits after the point; negative: before it.", num, each.Two(num, roundInt), num, num),
 		one("round", "round(2.345, 2) = 2.35", "Rounded to so many digits after the point, halves away from zero; negative: before it.", dbl, each.Two(dbl, each.Sure2(func(x float64, n int64) float64 { return scaled(x, n, math.Round) })), dbl, num),
 		roundEven, also("roundbankers", roundEven),
-		double("even", "even(2.1) = 4", "The next even number away from zero.", func(x float64) float64 { return math.Copysign(math.Ceil(math.Abs(x)/2)*2, x) }),
+		double("even", "even(2.1) = 4", "The next even number away from zero.", evenUp),
 	}
 	for _, f := range list {
 		f.Rises = len(f.Args) == 1 && f.Name != "abs" && f.Name != "sign" // sign of NaN is 0
 	}
 	return list
+}
+
+// evenUp rounds away from zero before it halves anything: half of the least double is 0.
+func evenUp(x float64) float64 {
+	n := math.Ceil(math.Abs(x))
+	if math.Mod(n, 2) != 0 {
+		n++
+	}
+	return math.Copysign(n, x)
 }
 
 func absInt(n int64) (int64, error) {
