@@ -22,7 +22,7 @@ import (
 // own, the cheap ones first.
 var protocol = []string{
 	"./internal/event", "./internal/chain", "./internal/idseg", "./internal/fragment", "./placements/...", "./internal/inspect",
-	"./internal/tenants", "./compactor/...", "./writer/dedup", "./internal/kafka", "./internal/shardlog/...", "./router", "./writer/shard", "./writer",
+	"./internal/tenants", "./compactor/...", "./writer/dedup", "./internal/kafka", "./internal/shardlog/...", "./router", "./writer/shard", "./writer", "./query/...", "./internal/access",
 }
 
 // The tests' own deadlines, so that a mutant that hangs is caught by them; many
