@@ -29,7 +29,7 @@ type Files interface {
 
 const (
 	// describeFiles bounds the footers that one Schema reads, newest events first.
-	describeFiles = 1000
+	describeFiles    = 1000
 	describeParallel = 8
 	describeExamples = 3 // of a column
 )
