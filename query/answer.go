@@ -22,14 +22,21 @@ type counter struct {
 	out         Sink
 	limit, most int64 // 0: none
 	rows        int64
+	outputs     []exec.Output
+	told        bool // the sink has the columns
 	begun, more bool
 }
 
-func (c *counter) columns(o []exec.Output) error {
-	if c.begun {
+// columns notes what the rows have. The sink gets it with the first of them, or at the end: until then the query may be planned anew.
+func (c *counter) columns(o []exec.Output) { c.outputs = o }
+
+// tell gives the columns to the sink, once.
+func (c *counter) tell() error {
+	if c.told {
 		return nil
 	}
-	return c.out.Columns(o)
+	c.told = true
+	return c.out.Columns(c.outputs)
 }
 
 func (c *counter) batch(b *vec.Batch) error {
@@ -37,6 +44,9 @@ func (c *counter) batch(b *vec.Batch) error {
 		return nil
 	}
 	c.begun = true
+	if err := c.tell(); err != nil {
+		return err
+	}
 	enough := c.limit > 0 && c.rows+int64(b.Len) > c.limit
 	if enough {
 		if b = first(b, int(c.limit-c.rows)); b.Len > 0 {

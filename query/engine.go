@@ -208,10 +208,11 @@ func (e *Engine) see(ctx context.Context, tenant event.TenantID, kind fragment.K
 func (e *Engine) run(ctx context.Context, s *sql.Statement, p *plan, out *counter) error {
 	limits := exec.Limits{Memory: e.cfg.MaxMemory, Pool: e.memory}
 	if !s.Explain {
-		if err := out.columns(p.Outputs); err != nil {
+		out.columns(p.Outputs)
+		if err := p.Run(ctx, e.Source, limits, e.cfg.Workers, out.batch); err != nil {
 			return err
 		}
-		return p.Run(ctx, e.Source, limits, e.cfg.Workers, out.batch)
+		return out.tell()
 	}
 	begin := e.Now()
 	if s.Analyze {

@@ -17,9 +17,7 @@ func (c *counter) explain(p *plan, ran bool, took time.Duration) error {
 	if ran {
 		lines = append(lines, fmt.Sprintf("time: %s", took.Round(time.Microsecond)))
 	}
-	if err := c.columns([]exec.Output{{Name: "plan", Type: vec.Text}}); err != nil {
-		return err
-	}
+	c.columns([]exec.Output{{Name: "plan", Type: vec.Text}})
 	return c.batch(&vec.Batch{Len: len(lines), Cols: []*vec.Vector{{Type: vec.Text, Len: len(lines), Texts: lines}}})
 }
 

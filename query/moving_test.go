@@ -182,7 +182,12 @@ func TestFault_inputs_vanish_queries(t *testing.T) {
 			}
 			collected = true
 		}})
-		got, sum, err := s.ask(s.node, query.Request{SQL: text})
+		var out sheet
+		sum, err := s.node.Query(t.Context(), query.Request{Tenant: s.gen.Tenant, SQL: text}, &out)
+		if columns := strings.Count(out.rows[0], "\t") + 1; len(out.names) != columns {
+			t.Errorf("%s: the client is told of columns %q, and rows have %d", text, out.names, columns)
+		}
+		got := out.rows
 		if err != nil || !same(got, want) || !collected {
 			t.Errorf("%s: %d rows, %d before; collected %v; %v", text, len(got), len(want), collected, err)
 			for i := range got {

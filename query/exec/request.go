@@ -85,9 +85,9 @@ func (p *Plan) isTime(e expr.Expr) bool {
 	return ok && p.Request != nil && p.time >= 0 && c.Slot == p.time
 }
 
-// first is how many of the first rows are wanted; -1: all.
+// first is how many of the first rows are wanted; -1: all, or more than can be kept.
 func (p *Plan) first() int64 {
-	if p.limit < 0 || p.limit > math.MaxInt64-p.offset {
+	if p.limit < 0 || p.limit > math.MaxInt32-p.offset {
 		return -1
 	}
 	return p.limit + p.offset

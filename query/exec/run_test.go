@@ -76,6 +76,25 @@ func TestALimitEndsTheScan(t *testing.T) {
 	}
 }
 
+// Clients that want all rows send the largest LIMIT that there is.
+func TestALimitAboveAllRows(t *testing.T) {
+	src, schema := many(1000)
+	for _, limit := range []string{"9223372036854775807", "9223372036854775800 OFFSET 7", "4611686018427387904", "5000000000000000000 OFFSET 4611686018427387904", "2147483648"} {
+		for _, text := range []string{
+			"SELECT i FROM events", "SELECT i FROM events ORDER BY timestamp DESC", "SELECT i FROM events ORDER BY id, i", "SELECT DISTINCT i FROM events ORDER BY 1",
+			"SELECT i, count(*) FROM events GROUP BY 1 ORDER BY 2, 1 DESC",
+		} {
+			want := map[bool]int{true: 993, false: 1000}[strings.HasSuffix(limit, "OFFSET 7")]
+			if strings.HasSuffix(limit, "4611686018427387904") && strings.Contains(limit, "OFFSET") {
+				want = 0
+			}
+			if rows, err := answer(text+" LIMIT "+limit, src, schema, Limits{}, 2); err != nil || len(rows) != want {
+				t.Errorf("%s LIMIT %s: %d rows, want %d, %v", text, limit, len(rows), want, err)
+			}
+		}
+	}
+}
+
 func TestFirstRowsByTimeBoundTheScan(t *testing.T) {
 	src, schema := many(2000)
 	for _, c := range []struct {

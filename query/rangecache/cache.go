@@ -94,6 +94,7 @@ type flight struct {
 	done     chan struct{} // closed when data or err is there
 	data     []byte
 	err      error
+	left     bool // err is that the one who asked the store gave up: it tells nothing of the store
 }
 
 // Open reads which parts are there, and starts the goroutine that writes new ones. Close ends it.
@@ -152,10 +153,11 @@ func (c *Cache) GetRange(ctx context.Context, key string, off, n int64, count *s
 
 // told is the error as the scan gives it on.
 func (c *Cache) told(ctx context.Context, err error) error {
+	var known *fail.Error
 	switch {
 	case ctx.Err() != nil: // else a read that was cut off by it would look like damage
 		return fmt.Errorf("read a part of a file: %w", ctx.Err())
-	case errors.Is(err, objstore.ErrNotFound) || errors.Is(err, fragment.ErrCorrupt):
+	case errors.Is(err, objstore.ErrNotFound) || errors.Is(err, fragment.ErrCorrupt) || errors.As(err, &known):
 		return err
 	}
 	return &fail.Error{Code: fail.Unavailable, Message: "the object store does not answer; try again", Err: err}

@@ -21,7 +21,8 @@ const (
 	sweepEvery = time.Minute
 	touchEvery = 10 * time.Minute
 
-	temporary = ".part"
+	// temporaryBegin and temporaryEnd are those of the name of a file that is being written.
+	temporaryBegin, temporaryEnd = "togo-", ".part"
 )
 
 // object is the entry of a key; it is made if there is none. The caller holds mu.
@@ -217,7 +218,7 @@ func (c *Cache) writeFile(p *part, head, data []byte) (err error) {
 	if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
 		return err
 	}
-	f, err := os.CreateTemp(filepath.Dir(name), "*"+temporary)
+	f, err := os.CreateTemp(filepath.Dir(name), temporaryBegin+"*"+temporaryEnd)
 	if err != nil {
 		return err
 	}
@@ -270,8 +271,9 @@ func (c *Cache) scanDir() error {
 		if err != nil || d.IsDir() {
 			return err
 		}
-		if strings.HasSuffix(path, temporary) {
-			return os.Remove(path) // of a process that died
+		if name := d.Name(); strings.HasPrefix(name, temporaryBegin) && strings.HasSuffix(name, temporaryEnd) {
+			_ = os.Remove(path) // of a process that died; one that lives does without this part
+			return nil
 		}
 		p, ok := parseName(d.Name())
 		if !ok || p.file(c.cfg.Dir) != path {

@@ -3,9 +3,12 @@ package rangecache
 import (
 	"context"
 	"errors"
+	"fmt"
+	"runtime/debug"
 	"slices"
 	"sync"
 
+	"github.com/togodb/togo/query/fail"
 	"github.com/togodb/togo/query/scan"
 )
 
@@ -29,8 +32,8 @@ type piece struct {
 
 func (p piece) to() int64 { return p.from + int64(len(p.data)) }
 
-// round gets as much of what is missing as can be had, and says whether that is all. What another request was to bring
-// and did not is tried again by the next round.
+// round gets as much of what is missing as can be had, and says whether that is all. What another request was to bring, and gave
+// up before the store had answered, is tried again by the next round.
 func (r *request) round(ctx context.Context) (done bool, err error) {
 	plan := r.plan()
 	var wait sync.WaitGroup
@@ -63,10 +66,13 @@ func (r *request) round(ctx context.Context) (done bool, err error) {
 		case <-ctx.Done():
 			return false, ctx.Err()
 		}
-		if f.err == nil {
+		switch {
+		case f.err == nil:
 			n := r.cut(f)
 			r.count.CacheBytes.Add(n)
 			r.c.metrics.bytes.WithLabelValues("shared").Add(float64(n))
+		case !f.left:
+			return false, f.err // it was tried as often as we would
 		}
 	}
 	return len(r.missing()) == 0, ctx.Err()
@@ -198,10 +204,17 @@ func (p *plan) drop(s span) bool {
 }
 
 // get brings a flight of our own, and tells those who wait for it.
-func (r *request) get(ctx context.Context, o *object, f *flight) error {
+func (r *request) get(ctx context.Context, o *object, f *flight) (err error) {
+	defer func() {
+		if p := recover(); p != nil { // else they would wait for ever
+			f.err = &fail.Error{Code: fail.Internal, Message: "internal error while reading; the log has the details", Err: fmt.Errorf("panic: %v\n%s", p, debug.Stack())}
+		}
+		f.left = ctx.Err() != nil
+		r.c.landed(o, f)
+		close(f.done)
+		err = f.err
+	}()
 	f.data, f.err = r.c.fetch(ctx, r.key, f.from, f.to, r.count)
-	r.c.landed(o, f)
-	close(f.done)
 	return f.err
 }
 

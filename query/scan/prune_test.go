@@ -242,13 +242,17 @@ func TestDamageIsAnError(t *testing.T) {
 	s := makeStore(t, 8, 2500)
 	key := s.fragments[0].Key
 	whole := s.objects[key]
-	want := s.ids(t, s.request())
+	conditions := []string{"true", "id = 'id-1200'", "service = 'svc-1' AND status = 204", "timestamp > '1970-01-01' AND status IS NULL", "message LIKE '%9%'"}
+	want := map[string][]string{}
+	for _, cond := range conditions {
+		want[cond] = s.ids(t, s.request().where(t, cond))
+	}
 	all := 0
 	for at := 0; at < len(whole); at += 1 + len(whole)/400 {
 		body := bytes.Clone(whole)
 		body[at] ^= 1 << (at % 8)
 		s.objects[key] = body
-		for _, cond := range []string{"true", "id = 'id-1200'", "service = 'svc-1' AND status = 204"} {
+		for _, cond := range conditions {
 			r := s.request().where(t, cond)
 			var got []string
 			slot := r.slot("id")
@@ -263,10 +267,8 @@ func TestDamageIsAnError(t *testing.T) {
 				if !errors.Is(err, fragment.ErrCorrupt) || !strings.Contains(err.Error(), key) {
 					t.Fatalf("byte %d: %v", at, err)
 				}
-			} else if cond == "true" {
-				if slices.Sort(got); !slices.Equal(got, want) {
-					t.Fatalf("byte %d: other rows", at)
-				}
+			} else if slices.Sort(got); !slices.Equal(got, want[cond]) {
+				t.Fatalf("byte %d: %s: other rows", at, cond)
 			}
 		}
 	}
