@@ -33,7 +33,7 @@ type Document struct {
 	Freshness *Freshness `json:"freshness,omitempty"`
 	Roles     []Role     `json:"roles" doc:"what each role took; the broker and the generator are there too if they are ours"`
 	Dedup     *Dedup     `json:"dedup,omitempty"`
-	Store     *Store     `json:"store,omitempty"`
+	Store     *Store     `json:"object_store,omitempty"`
 	Fragments *Fragments `json:"fragments,omitempty"`
 	Queries   []Query    `json:"queries,omitempty" doc:"queries that ran beside the load"`
 	Seconds   []Second   `json:"seconds" doc:"one entry for each second of the run, or each sample if they are further apart"`

@@ -74,7 +74,7 @@ func (s scale) ticks(n int) []float64 {
 	}
 	step := s.step(n)
 	for i := math.Ceil(s.from/step - 1e-9); i*step <= s.to+step*1e-9; i++ {
-		out = append(out, i*step)
+		out = append(out, i*step+0) // -0 becomes 0
 	}
 	return out
 }
