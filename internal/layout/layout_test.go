@@ -49,7 +49,7 @@ var homes = map[string]string{
 	"github.com/twmb/franz-go":         "internal/kafka",
 	"github.com/RoaringBitmap/":        "internal/shardlog",
 	"github.com/bits-and-blooms/":      "internal/idseg",
-	"github.com/goccy/go-yaml":         "cmd",
+	"github.com/goccy/go-yaml":         "cmd bench",
 	"github.com/alecthomas/kong":       "cmd",
 	"github.com/alecthomas/participle": "query",
 	"github.com/axiomhq/hyperloglog":   "query",
