@@ -1,6 +1,8 @@
 package exec
 
 import (
+	"math"
+
 	"github.com/togodb/togo/query/exec/agg"
 	"github.com/togodb/togo/query/exec/rows"
 	"github.com/togodb/togo/query/expr"
@@ -16,6 +18,7 @@ type groupBinder struct {
 	g          *grouping
 	over       *derived
 	keys       map[string]int // of GROUP BY, by key
+	largest    int            // parts of the largest of them
 	aggregates map[string]int // by key
 	err        error
 }
@@ -100,6 +103,7 @@ func (g *groupBinder) addKey(e sql.Expr) error {
 		return err
 	}
 	g.keys[k] = len(g.g.keys)
+	g.largest = max(g.largest, parts(e, math.MaxInt))
 	g.g.keys = append(g.g.keys, bound)
 	return nil
 }
@@ -110,7 +114,7 @@ func (g *groupBinder) replaced(e sql.Expr) (sql.Expr, error) {
 		if g.err != nil {
 			return x
 		}
-		if i, ok := g.keys[key(x)]; ok {
+		if i, ok := g.keyOf(x); ok {
 			return g.over.ref(x, i, g.g.keys[i].Type())
 		}
 		if c, ok := x.(*sql.Call); ok && agg.Is(c.Name) {
@@ -124,6 +128,16 @@ func (g *groupBinder) replaced(e sql.Expr) (sql.Expr, error) {
 		return nil
 	})
 	return out, g.err
+}
+
+// keyOf is the number of the key that x is, if it is one. What is larger than all keys is none: to write it out, and what stands within
+// it, part by part, would take the square of its length.
+func (g *groupBinder) keyOf(x sql.Expr) (int, bool) {
+	if parts(x, g.largest+1) > g.largest {
+		return 0, false
+	}
+	i, ok := g.keys[key(x)]
+	return i, ok
 }
 
 // ungrouped is the error for a column of the table that is no key.

@@ -84,6 +84,13 @@ func rewriteAll(list []sql.Expr, f func(sql.Expr) sql.Expr) []sql.Expr {
 	return out
 }
 
+// parts is of how many parts e is made, counted up to a bound.
+func parts(e sql.Expr, most int) int {
+	n := 0
+	has(e, func(sql.Expr) bool { n++; return n >= most })
+	return min(n, most)
+}
+
 // hasAggregate tells that an aggregate is called in e.
 func hasAggregate(e sql.Expr) bool {
 	return has(e, func(x sql.Expr) bool {

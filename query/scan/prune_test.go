@@ -289,6 +289,9 @@ func TestScanEndsWithItsContext(t *testing.T) {
 	if !errors.Is(err, context.Canceled) || batches != 1 {
 		t.Errorf("%v after %d batches", err, batches)
 	}
+	if list := newPlan(s.request()).prune(ctx, s.request(), new(Stats)); len(list) != 0 {
+		t.Errorf("%d fragments are judged after the end", len(list))
+	}
 	stop := errors.New("enough")
 	if err := NewScanner(s, Config{}).Scan(t.Context(), s.request(), 2, func(int, *vec.Batch) error { return stop }); err != stop {
 		t.Errorf("an error of emit ends as %v", err)

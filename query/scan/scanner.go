@@ -82,7 +82,7 @@ func (s *Scanner) Scan(ctx context.Context, r *Request, workers int, emit func(w
 		x.workers <- w
 		x.scratches = append(x.scratches, &expr.Scratch{Ctx: x.ctx, Memo: map[any]any{}})
 	}
-	x.files = x.plan.prune(r, stats)
+	x.files = x.plan.prune(x.ctx, r, stats)
 	stop := context.AfterFunc(x.ctx, func() {
 		x.mu.Lock()
 		defer x.mu.Unlock()
@@ -112,16 +112,19 @@ func (s *Scanner) Prune(r *Request) []Fragment {
 		stats = new(Stats)
 	}
 	var out []Fragment
-	for _, f := range newPlan(r).prune(r, stats) {
+	for _, f := range newPlan(r).prune(context.Background(), r, stats) {
 		out = append(out, *f.Fragment)
 	}
 	return out
 }
 
-// prune lists the fragments that may have rows, in the order in which they are opened.
-func (p *plan) prune(r *Request, stats *Stats) []candidate {
+// prune lists the fragments that may have rows, in the order in which they are opened. Once ctx has ended the list is not whole.
+func (p *plan) prune(ctx context.Context, r *Request, stats *Stats) []candidate {
 	var out []candidate
 	for i := range r.Fragments {
+		if ctx.Err() != nil { // there may be many fragments, and many conditions
+			break
+		}
 		f := candidate{Fragment: &r.Fragments[i]}
 		if r.NoPruning {
 			f.stages = p.stages

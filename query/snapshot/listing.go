@@ -42,6 +42,8 @@ const (
 	daySeconds = 86_400
 	// listedWeight is what a listed fragment takes with its ranges.
 	listedWeight = 600
+	// versionWeight is what a listing takes beside them.
+	versionWeight = 400
 )
 
 func dayOf(bucket int64) int64 {
@@ -216,12 +218,13 @@ func (v *versions) stale() {
 	v.newest, v.dirty = nil, nil
 }
 
-func (v *versions) weight() (sum int64) {
+func (v *versions) weight() int64 {
+	sum := int64(versionWeight) // who asks for tenants that are none makes these, too
 	if v.newest != nil { // what it shares with past ones counts here, as they may go first
-		sum = v.newest.listing.count * listedWeight
+		sum += v.newest.listing.count * listedWeight
 	}
 	for _, old := range v.past {
-		sum += old.listing.weight
+		sum += old.listing.weight + versionWeight
 	}
 	return sum
 }

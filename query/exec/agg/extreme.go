@@ -1,6 +1,7 @@
 package agg
 
 import (
+	"math"
 	"strings"
 
 	"github.com/togodb/togo/query/exec/memory"
@@ -99,8 +100,12 @@ func (e *extreme) addFlat(groups []uint32, n int, v *vec.Vector) error {
 // beats tells that the value at i of v is better than what group g has.
 func (e *extreme) beats(v *vec.Vector, i, g int) bool {
 	c := rows.Compare(v, i, e.values.vector(), g)
-	return c < 0 && !e.max || c > 0 && e.max
+	return c < 0 && !e.max || c > 0 && e.max || c == 0 && v.Doubles != nil && e.zero(v.Doubles[i])
 }
+
+// zero tells that x is the zero that is taken where both are there: -0 is the least, 0 the greatest of them, so that the order of rows
+// does not show.
+func (e *extreme) zero(x float64) bool { return x == 0 && math.Signbit(x) != e.max }
 
 func (e *extreme) ints(groups []uint32, v *vec.Vector) {
 	best, set := e.values.values.Ints, e.values.set
@@ -138,7 +143,7 @@ func (e *extreme) doubles(groups []uint32, v *vec.Vector) {
 		g := group(groups, i)
 		b := best[g]
 		// NaN is above all others.
-		if !set[g] || e.max && (x > b || x != x) || !e.max && (x < b || b != b) {
+		if !set[g] || e.max && (x > b || x != x) || !e.max && (x < b || b != b) || x == 0 && b == 0 && e.zero(x) {
 			best[g], set[g] = x, true
 		}
 	}

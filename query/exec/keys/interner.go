@@ -176,6 +176,9 @@ func (in *Interner) widen(x int64) error {
 func (in *Interner) double(x float64) (uint32, error) {
 	id, fresh, err := in.ints.find(doubleKey(x), in.n)
 	if !fresh {
+		if x == 0 && err == nil && !math.Signbit(x) {
+			in.values.Doubles[id] = 0 // of both zeros this one stands for them, whichever came first
+		}
 		return id, err
 	}
 	in.n++
