@@ -10,7 +10,7 @@ N     ?= 3000
 
 export CGO_ENABLED ?= 0
 
-.PHONY: help build demo test test-all sqldiff sim crash faults chaos mutants fuzz bench lint clean
+.PHONY: help build demo test test-all sqldiff sim crash faults chaos mutants fuzz bench compare lint clean
 .DEFAULT_GOAL := help
 
 help: ## list the commands
@@ -54,6 +54,9 @@ chaos: build ## kill, pause and cut off processes of every role over Apache Kafk
 
 bench: ## CPU time, allocations and memory for each step of an event's way; twelve queries beside DuckDB
 	./scripts/bench.sh
+
+compare: ## the same events to Parquet by DuckDB and by Togo, and what each step of it takes alone (ARGS='-events 1000000'; needs cgo)
+	@cd bench/compare && CGO_ENABLED=1 $(GO) run . $(ARGS)
 
 lint: ## formatting and vet
 	@test -z "$$(gofmt -l $$(git ls-files '*.go'))" || { gofmt -l $$(git ls-files '*.go'); exit 1; }

@@ -19,4 +19,5 @@ go test -count=1 ./...
 (cd readback && CGO_ENABLED=1 go test -count=1 ./...)
 make sqldiff
 (cd bench/queries && CGO_ENABLED=1 go test -count=1 ./...)
+(cd bench/compare && CGO_ENABLED=1 go test -count=1 ./...)
 ./scripts/readme-examples.sh

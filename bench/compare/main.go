@@ -1,0 +1,91 @@
+// Compare runs one job by Togo and by what people would use instead, on the same events in one run: JSON events of some hundred
+// tenants with 2% exact repeats become zstd Parquet, a folder for each tenant.
+//
+//   - DuckDB reads the events as NDJSON, drops repeats by (tenant, timestamp, id), and writes; on one thread and on two.
+//   - Togo's writer alone does it from events in memory; router and writer, the program itself, do it from Kafka and through Kafka.
+//   - The limits do one step and nothing else: reading from Kafka, parsing, writing columns as Parquet from memory, putting the files.
+//
+// Each step is a process of its own. What counts is its CPU time, user and system, garbage collection included, and the most memory it
+// held; making the events, brokers and stores are not in it. Whatever a step wrote is read again by DuckDB, which counts rows and
+// repeats that are left.
+//
+// It is a module of its own, because DuckDB needs cgo and the program must not.
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+)
+
+func main() {
+	var o options
+	flag.IntVar(&o.events, "events", 1_000_000, "that each step takes")
+	flag.IntVar(&o.tenants, "tenants", 200, "that the events belong to, evenly")
+	flag.StringVar(&o.only, "only", "", "steps whose name contains one of these, split by commas; what they need is run too")
+	flag.StringVar(&o.dir, "dir", "", "where everything lies during the run; default: a folder that is removed at the end")
+	flag.StringVar(&o.togo, "togo", "", "the program; default: built from this tree")
+	step := flag.String("step", "", "used by the program itself")
+	flag.StringVar(&o.broker, "broker", "", "used by the program itself")
+	flag.IntVar(&o.files, "files", 0, "used by the program itself")
+	flag.Int64Var(&o.fileBytes, "file-bytes", 0, "used by the program itself")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := run(ctx, &o, *step); err != nil {
+		fmt.Fprintln(os.Stderr, "compare:", err)
+		os.Exit(1)
+	}
+}
+
+type options struct {
+	events, tenants int
+	only, dir       string
+	togo, connect   string
+	broker          string // address, for a step that reads from Kafka
+	files           int    // how many files Togo's writer made of the events, and
+	fileBytes       int64  // their size together
+}
+
+func (o *options) wants(name string) bool {
+	for part := range strings.SplitSeq(o.only, ",") {
+		if strings.Contains(name, strings.TrimSpace(part)) {
+			return true
+		}
+	}
+	return false
+}
+
+func run(ctx context.Context, o *options, step string) error {
+	if step != "" {
+		f, err := child(ctx, o, step)
+		if err != nil {
+			return fmt.Errorf("%s: %w", step, err)
+		}
+		return json.NewEncoder(os.Stdout).Encode(f)
+	}
+	if o.events < 1000 || o.tenants < 1 || o.tenants > maxTenants {
+		return fmt.Errorf("-events is from 1000 on, -tenants from 1 to %d", maxTenants)
+	}
+	if o.dir == "" {
+		dir, err := os.MkdirTemp("", "togo-compare-")
+		if err != nil {
+			return err
+		}
+		defer os.RemoveAll(dir)
+		o.dir = dir
+	}
+	r := &report{options: o}
+	err := r.all(ctx)
+	r.print(os.Stdout)
+	if err == nil && r.wrong > 0 {
+		err = errors.New("a step that promises each event once lost or repeated some")
+	}
+	return err
+}
