@@ -219,7 +219,8 @@ func (v *versions) stale() {
 }
 
 func (v *versions) weight() int64 {
-	sum := int64(versionWeight) // who asks for tenants that are none makes these, too
+	// Who asks for tenants that are none makes versions, too.
+	sum := int64(versionWeight)
 	if v.newest != nil { // what it shares with past ones counts here, as they may go first
 		sum += v.newest.listing.count * listedWeight
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"math"
 	"sync/atomic"
+	"time"
 
 	"github.com/togodb/togo/internal/chain"
 	"github.com/togodb/togo/internal/objstore"
@@ -44,53 +45,75 @@ func (f *Follower) past(ctx context.Context, sub subject, want *Vector) (*Snapsh
 		return nil, fail.New(fail.Request, "the snapshot is one of events, not of dead_letters; leave it out to see the present")
 	}
 	snap := &Snapshot{Vector: *want, Past: true, parts: make([]*listing, len(want.Shards))}
-	err = f.each(ctx, len(snap.parts), func(ctx context.Context, i int) error {
-		return f.shard(want.Shards[i].Shard).fresh(ctx, now, func(s *shard) (err error) {
-			snap.parts[i], err = s.past(ctx, sub, want.Shards[i].At)
-			return err
-		})
+	err = f.each(ctx, len(snap.parts), func(ctx context.Context, i int) (err error) {
+		snap.parts[i], err = f.shard(want.Shards[i].Shard).past(ctx, sub, want.Shards[i].At, now)
+		return err
 	})
 	return snap, err
 }
 
-// past is the listing at a position of the log; s.state is that of the head.
-func (s *shard) past(ctx context.Context, sub subject, at chain.Position) (*listing, error) {
-	if s.state.Position() < at {
-		// It was confirmed, by another process perhaps, after our own reading began.
-		if err := s.f.again(ctx, func() error { return s.follow(ctx) }); err != nil {
-			return nil, err
-		}
+// past is the listing at a position of the log.
+func (s *shard) past(ctx context.Context, sub subject, at chain.Position, now time.Time) (old *listing, err error) {
+	var head *listing
+	err = s.fresh(ctx, now, func(s *shard) error {
 		if s.state.Position() < at {
-			return nil, gone("the store was taken back to an earlier state")
+			// It was confirmed, by another process perhaps, after our own reading began.
+			if err := s.f.again(ctx, func() error { return s.follow(ctx) }); err != nil {
+				return err
+			}
+			if s.state.Position() < at {
+				return gone("the store was taken back to an earlier state")
+			}
 		}
-	}
-	known := s.versions(sub)
-	now := known.present(s.state, sub)
-	if s.state.Position() == at {
-		return now, nil
-	}
-	old := known.at(at)
-	if old == nil {
-		var state *shardlog.State
-		err := s.f.again(ctx, func() (err error) {
-			state, err = s.log.LoadAt(ctx, at, maxReplay)
-			return err
-		})
-		if errors.Is(err, shardlog.ErrOutOfReach) {
-			return nil, gone("it is too old")
+		known := s.versions(sub)
+		head = known.present(s.state, sub)
+		if old = known.at(at); s.state.Position() == at {
+			old = head
 		}
-		if err != nil {
-			return nil, err
-		}
-		s.f.metrics.rebuilt.Inc()
-		old = list(state, sub)
-		known.keep(&version{at, at, old})
-		s.weigh()
+		return nil
+	})
+	if err == nil && old == nil {
+		old, err = s.rebuild(ctx, sub, at)
 	}
-	if now.erased > old.erased {
+	switch {
+	case err != nil:
+		return nil, err
+	case head.erased > old.erased:
 		return nil, gone("the data was erased")
 	}
 	return old, nil
+}
+
+// rebuild reads the log up to a position again, one at a time. Who asks for the present, and other tenants, do not wait for that.
+func (s *shard) rebuild(ctx context.Context, sub subject, at chain.Position) (old *listing, err error) {
+	select {
+	case s.rebuilding <- struct{}{}:
+		defer func() { <-s.rebuilding }()
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	err = s.alone(ctx, func() error { old = s.versions(sub).at(at); return nil })
+	if err != nil || old != nil { // another one has rebuilt it meanwhile
+		return old, err
+	}
+	var state *shardlog.State
+	err = s.f.again(ctx, func() (err error) {
+		state, err = s.log.LoadAt(ctx, at, maxReplay)
+		return err
+	})
+	if errors.Is(err, shardlog.ErrOutOfReach) {
+		return nil, gone("it is too old")
+	}
+	if err != nil {
+		return nil, err
+	}
+	s.f.metrics.rebuilt.Inc()
+	old = list(state, sub)
+	return old, s.alone(ctx, func() error {
+		s.versions(sub).keep(&version{at, at, old})
+		s.weigh()
+		return nil
+	})
 }
 
 // Explain says what an error means that reading a snapshot's files gave: if a file was not there, ErrPlanAgain, or gone

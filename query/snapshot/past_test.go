@@ -8,6 +8,8 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -142,6 +144,54 @@ func TestPastIsWhatWasSeen(t *testing.T) {
 		if again < 30 || seed%2 == 1 && gone > 0 {
 			t.Errorf("seed %d: seen again %d times, gone %d times", seed, again, gone)
 		}
+	}
+}
+
+// While the log is read up to a past position, which may take long, the shard answers all others; those who ask for the same
+// position share the reading.
+func TestThePastHoldsNobodyUp(t *testing.T) {
+	w := newWorld(t, 1)
+	w.commit(10)
+	old := w.at(w.f, fragment.Events, nil)
+	for range 5 {
+		w.commit(10)
+	}
+	want := w.live(shardlog.TableEvents)
+	f := w.follower(Config{})
+	w.same("before", all(w.at(f, fragment.Events, nil)), want)
+	arrived, release := make(chan struct{}), make(chan struct{})
+	var once sync.Once
+	var reads atomic.Int64
+	w.store.Add(objstore.Rule{Op: objstore.OpGet, Key: "shards/0/log/*", Effect: objstore.Pass, Times: -1, Before: func(objstore.Call) {
+		reads.Add(1)
+		once.Do(func() { close(arrived) })
+		<-release
+	}})
+	var wait sync.WaitGroup
+	for range 3 {
+		wait.Go(func() {
+			if s, err := f.At(t.Context(), "acme", fragment.Events, &old.Vector); err != nil || !slices.Equal(all(s), all(old)) {
+				t.Errorf("the past: %v", err)
+			}
+		})
+	}
+	<-arrived
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	for _, tenant := range []event.TenantID{"acme", "globex"} {
+		if _, err := f.At(ctx, tenant, fragment.Events, nil); err != nil {
+			t.Errorf("%s: %v", tenant, err)
+		}
+	}
+	leaving, leave := context.WithCancel(t.Context())
+	leave()
+	if _, err := f.At(leaving, "acme", fragment.Events, &old.Vector); !errors.Is(err, context.Canceled) {
+		t.Errorf("one that left: %v", err)
+	}
+	close(release)
+	wait.Wait()
+	if at := old.Vector.Shards[0].At; reads.Load() > int64(at)+1 {
+		t.Errorf("%d records were read up to position %d", reads.Load(), at)
 	}
 }
 

@@ -25,6 +25,8 @@ type shard struct {
 	asOf  time.Time       // state holds all that was committed before
 	known map[subject]*versions
 
+	rebuilding chan struct{} // holds a token while somebody reads the log up to a past position
+
 	used  time.Time // guarded by f.mu, as is bytes
 	bytes int64     // about what the state takes
 }
@@ -35,7 +37,7 @@ func (f *Follower) shard(id event.ShardID) *shard {
 	defer f.mu.Unlock()
 	s := f.shards[id]
 	if s == nil {
-		s = &shard{f: f, id: id, turn: make(chan struct{}, 1), known: map[subject]*versions{}, log: shardlog.OpenWith(f.cfg.Store, id, shardlog.Config{
+		s = &shard{f: f, id: id, turn: make(chan struct{}, 1), rebuilding: make(chan struct{}, 1), known: map[subject]*versions{}, log: shardlog.OpenWith(f.cfg.Store, id, shardlog.Config{
 			Logger: f.cfg.Logger, Metrics: f.cfg.LogMetrics, Backoff: f.cfg.Backoff, Parallel: f.cfg.Parallel,
 		})}
 		f.shards[id] = s
@@ -182,7 +184,10 @@ func (s *shard) load(ctx context.Context) error {
 
 // weigh notes what state and listings take, and drops listings that nobody has asked for.
 func (s *shard) weigh() {
-	bytes := s.state.Weight()
+	bytes := int64(0)
+	if s.state != nil {
+		bytes = s.state.Weight()
+	}
 	idle := s.f.cfg.Now().Add(-s.f.cfg.IdleAfter)
 	for sub, v := range s.known {
 		if v.used.Before(idle) {
