@@ -13,15 +13,19 @@ type Key struct {
 	Better string // "less" or "more" for a figure of merit
 }
 
-// Keys lists the keys that hold values, in the document's order.
-func Keys() []Key {
-	return keysOf("", reflect.TypeFor[Document]())
+// Keys lists the keys of a document that hold values, in its order. T is Document, or a struct
+// with the same tags.
+func Keys[T any]() []Key {
+	return keysOf("", reflect.TypeFor[T]())
 }
 
 func keysOf(prefix string, t reflect.Type) []Key {
 	var keys []Key
 	for i := range t.NumField() {
 		f := t.Field(i)
+		if !f.IsExported() {
+			continue
+		}
 		path := prefix + jsonName(f)
 		doc := f.Tag.Get("doc")
 		ft := f.Type
@@ -55,10 +59,10 @@ func jsonName(f reflect.StructField) string {
 }
 
 // Table is the list of all keys as docs/bench.md has it, in Markdown.
-func Table() string {
+func Table[T any]() string {
 	var b strings.Builder
 	b.WriteString("| key | meaning |\n|---|---|\n")
-	for _, k := range Keys() {
+	for _, k := range Keys[T]() {
 		b.WriteString("| `" + k.Path + "` | " + k.Doc + " |\n")
 	}
 	return b.String()

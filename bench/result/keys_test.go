@@ -16,7 +16,7 @@ const (
 )
 
 func TestKeysAreDocumented(t *testing.T) {
-	for _, k := range Keys() {
+	for _, k := range Keys[Document]() {
 		if k.Doc == "" || strings.HasSuffix(k.Path, ".") {
 			t.Errorf("key %q has no name or no meaning (tags json and doc)", k.Path)
 		}
@@ -34,12 +34,12 @@ func TestKeysAreDocumented(t *testing.T) {
 		t.Fatalf("%s lacks the marks around its list of keys", docsPath)
 	}
 	if *rewrite {
-		if err := os.WriteFile(docsPath, []byte(before+keysBegin+Table()+keysEnd+after), 0o644); err != nil {
+		if err := os.WriteFile(docsPath, []byte(before+keysBegin+Table[Document]()+keysEnd+after), 0o644); err != nil {
 			t.Fatal(err)
 		}
 		return
 	}
-	if table != Table() {
+	if table != Table[Document]() {
 		t.Errorf("%s has another list of keys than the document; -rewrite makes it anew", docsPath)
 	}
 }
