@@ -58,6 +58,9 @@ bench: ## CPU time, allocations and memory for each step of an event's way; twel
 compare: ## the same events to Parquet by DuckDB and by Togo, and what each step of it takes alone (ARGS='-events 1000000'; needs cgo)
 	@cd bench/compare && CGO_ENABLED=1 $(GO) run . $(ARGS)
 
+scale: build ## what 100,000 tenants, 1,024 shards and a month of history cost: a model on the real code (ARGS='--tenants 2000 --shards 32')
+	@$(TOGO) bench scale $(ARGS)
+
 lint: ## formatting and vet
 	@test -z "$$(gofmt -l $$(git ls-files '*.go'))" || { gofmt -l $$(git ls-files '*.go'); exit 1; }
 	$(GO) vet ./...

@@ -16,7 +16,7 @@ import (
 // tiny is a model that runs within seconds.
 func tiny() Config {
 	c := Defaults()
-	c.Tenants, c.Shards, c.RetentionDays, c.MovesPerDay = 200, 8, 3, 10
+	c.Tenants, c.Shards, c.RetentionDays, c.MovesPerDay = 100, 4, 3, 10
 	c.EventsPerDay, c.Partitions, c.Processes = []float64{1e5, 1e6, 1e7}, 4, 2
 	return c
 }
@@ -79,7 +79,7 @@ func checkShown(t *testing.T, r *Report) {
 		t.Fatal(err)
 	}
 	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
-	if last := lines[len(lines)-1]; !strings.HasPrefix(last, "RESULT tenants=200 shards=8 days=3 ") || strings.Contains(out.String(), "NaN") {
+	if last := lines[len(lines)-1]; !strings.HasPrefix(last, "RESULT tenants=100 shards=4 days=3 ") || strings.Contains(out.String(), "NaN") {
 		t.Errorf("%s", out.String())
 	}
 	if _, err := r.Encode(); err != nil {
