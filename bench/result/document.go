@@ -31,13 +31,15 @@ type Document struct {
 
 	Run       Run        `json:"run"`
 	Freshness *Freshness `json:"freshness,omitempty"`
-	Roles     []Role     `json:"roles" doc:"what each role took; the broker and the generator are there too if they are ours"`
-	Dedup     *Dedup     `json:"dedup,omitempty"`
-	Store     *Store     `json:"object_store,omitempty"`
-	Fragments *Fragments `json:"fragments,omitempty"`
-	Queries   []Query    `json:"queries,omitempty" doc:"queries that ran beside the load"`
-	Seconds   []Second   `json:"seconds" doc:"one entry for each second of the run, or each sample if they are further apart"`
-	Notes     []string   `json:"notes,omitempty" doc:"what is missing, or was not as asked for, and why"`
+	// SmallFreshness is that of tenants that send least, whose events may wait longer.
+	SmallFreshness *Freshness `json:"freshness_small,omitempty"`
+	Roles          []Role     `json:"roles" doc:"what each role took; the broker and the generator are there too if they are ours"`
+	Dedup          *Dedup     `json:"dedup,omitempty"`
+	Store          *Store     `json:"object_store,omitempty"`
+	Fragments      *Fragments `json:"fragments,omitempty"`
+	Queries        []Query    `json:"queries,omitempty" doc:"queries that ran beside the load"`
+	Seconds        []Second   `json:"seconds" doc:"one entry for each second of the run, or each sample if they are further apart"`
+	Notes          []string   `json:"notes,omitempty" doc:"what is missing, or was not as asked for, and why"`
 }
 
 // Program is what was measured.
@@ -106,7 +108,7 @@ type Freshness struct {
 	P50S   float64 `json:"p50_s" better:"less" doc:"half of the probes were seen within it"`
 	P99S   float64 `json:"p99_s" better:"less" doc:"99 of 100 probes"`
 	MaxS   float64 `json:"max_s" better:"less" doc:"the slowest of those that were seen"`
-	LimitS float64 `json:"limit_s" doc:"what the settings promise: the flush age and a second"`
+	LimitS float64 `json:"limit_s" doc:"what the settings promise: the flush age (of small tenants theirs) and a second"`
 }
 
 // Role is all processes of a role.
@@ -123,7 +125,7 @@ type Role struct {
 
 // Step is one step of a role's work.
 type Step struct {
-	Step          string  `json:"step" key:"true" doc:"the label of the profile's samples; other: samples without one"`
+	Step          string  `json:"step" key:"true" doc:"by the innermost function of a sample that a step is known of: its package"`
 	CPUS          float64 `json:"cpu_s" doc:"CPU time, scaled from the time that was profiled to the whole run"`
 	CPUNsPerEvent float64 `json:"cpu_ns_per_event" better:"less" doc:"cpu_s over the closed events"`
 	Share         float64 `json:"share" doc:"of the role's profiled CPU time"`
@@ -135,10 +137,9 @@ type Dedup struct {
 	MemoryBytes  int64   `json:"memory_bytes" doc:"that they take"`
 	BytesPerID   float64 `json:"bytes_per_id" better:"less" doc:"memory_bytes over ids"`
 	Asked        int64   `json:"asked" doc:"identities that were looked up"`
-	MemoryShare  float64 `json:"memory_share" better:"more" doc:"of asked, answered from memory alone"`
-	FilterShare  float64 `json:"filter_share" doc:"of asked, answered by a Bloom filter: new"`
-	FetchedShare float64 `json:"fetched_share" better:"less" doc:"of asked, those that segments were fetched for"`
-	PagedIDs     int64   `json:"paged_ids" doc:"identities that were read back from segments"`
+	MemoryShare  float64 `json:"memory_share" better:"more" doc:"of asked, answered from memory: by identities, or new by a Bloom filter"`
+	FetchedShare float64 `json:"fetched_share" better:"less" doc:"of asked, those that parts of segments were fetched for"`
+	LoadedBytes  int64   `json:"loaded_bytes" doc:"of identities that were read back from segments"`
 }
 
 // Store is the traffic with the object store and what it costs.
@@ -149,8 +150,8 @@ type Store struct {
 	WrittenBytes    int64      `json:"written_bytes" doc:"bodies of what was written"`
 	ReadBytes       int64      `json:"read_bytes" doc:"bodies of what was read"`
 	WrittenPerByte  float64    `json:"written_per_byte" better:"less" doc:"written_bytes over the payload bytes of closed events"`
-	Compression     float64    `json:"compression" better:"more" doc:"payload bytes of stored events over the bytes of their fragments as flushed"`
-	Amplification   float64    `json:"write_amplification" better:"less" doc:"bytes of fragments that were written, merges included, over those that were flushed"`
+	Compression     float64    `json:"compression" better:"more" doc:"payload bytes of stored events over the bytes that were flushed for them: fragments and identities"`
+	Amplification   float64    `json:"write_amplification" better:"less" doc:"bytes of fragments and identities that were written, merges included, over those that were flushed"`
 	Dollars         *Dollars   `json:"dollars,omitempty"`
 	ByRole          []ByRole   `json:"by_role,omitempty" doc:"requests of each role"`
 	FailedShare     float64    `json:"failed_share" better:"less" doc:"of the requests, those without an answer (unavailable, canceled, error)"`
@@ -220,4 +221,12 @@ type Second struct {
 	Requests     map[string]int64   `json:"requests" doc:"to the store since the sample before, by kind"`
 	WrittenBytes int64              `json:"written_bytes" doc:"to the store since the sample before"`
 	Fragments    []int64            `json:"fragments,omitempty" doc:"live fragments at that moment by the classes of fragments.by_size; only in some samples"`
+}
+
+// EventBytes is the mean size of a payload that was sent.
+func (d *Document) EventBytes() float64 {
+	if d.Run.Sent == 0 {
+		return 0
+	}
+	return float64(d.Run.SentBytes) / float64(d.Run.Sent)
 }

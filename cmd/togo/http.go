@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/http/pprof"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -83,6 +84,12 @@ func handler(c *config.Config, reg *prometheus.Registry, roles map[string]role) 
 		w.Header().Set("Content-Type", "application/yaml")
 		fmt.Fprint(w, config.Document(c))
 	})
+	if c.HTTP.Pprof {
+		mux.HandleFunc("GET /debug/pprof/", pprof.Index)
+		mux.HandleFunc("GET /debug/pprof/profile", pprof.Profile)
+		mux.HandleFunc("GET /debug/pprof/trace", pprof.Trace)
+		mux.HandleFunc("GET /debug/pprof/symbol", pprof.Symbol)
+	}
 	mux.HandleFunc("GET /status", func(w http.ResponseWriter, _ *http.Request) {
 		out := map[string]any{"version": programVersion()}
 		for name, r := range roles {

@@ -38,7 +38,7 @@ type cli struct {
 	Tenants     tenantsCmd     `cmd:"" help:"Show or change what holds for a tenant: retention, sort key, sizes, limits."`
 	Gap         gapCmd         `cmd:"" help:"Accept offsets that Kafka lost, so that a stopped shard goes on."`
 	GC          gcCmd          `cmd:"" name:"gc" help:"Delete what nothing names any more, after a grace; --dry-run shows it and why."`
-	Bench       benchCmd       `cmd:"" help:"Results of benchmark runs."`
+	Bench       benchCmd       `cmd:"" help:"Measure Togo under a load, and compare results."`
 	Cfg         configCmd      `cmd:"" name:"config" help:"Every setting with its value, its meaning and its environment variable."`
 	Version     versionCmd     `cmd:"" help:"The program's version."`
 }

@@ -49,6 +49,7 @@ type Log struct {
 // HTTP settings.
 type HTTP struct {
 	Listen string        `yaml:"listen" doc:"host:port; empty: no server."`
+	Pprof  bool          `yaml:"pprof" doc:"Serve Go's profiles under /debug/pprof, to everybody who reaches the port: they tell what the program does, and a profile costs CPU time."`
 	Tokens access.Tokens `yaml:"tokens" secret:"true" doc:"Bearer tokens: {token: {tenants: [acme], roles: [ingest, query]}}; the tenant '*' is every tenant, the role operator lists tenants. {token: acme} is short for one that may ingest. Empty: no token is asked for."`
 }
 
