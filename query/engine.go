@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"runtime/debug"
+	"strings"
 	"time"
 
 	"github.com/togodb/togo/internal/event"
@@ -159,7 +160,8 @@ func (e *Engine) plan(ctx context.Context, r Request, sel *sql.Select, env *expr
 		p, err := exec.Bind(sel, nil, env)
 		return &plan{Plan: p}, err
 	}
-	kind, ok := tables[sel.From.Name]
+	name := strings.ToLower(sel.From.Name)
+	kind, ok := tables[name]
 	if !ok {
 		return nil, fail.At(sel.From, fail.UnknownTable, "there is no table %q; there are events and dead_letters", sel.From.Name)
 	}
@@ -167,7 +169,7 @@ func (e *Engine) plan(ctx context.Context, r Request, sel *sql.Select, env *expr
 	if err != nil {
 		return nil, err
 	}
-	p, err := exec.Bind(sel, schemaOf(sel.From.Name, columns), env)
+	p, err := exec.Bind(sel, schemaOf(name, columns), env)
 	if err != nil {
 		return nil, err
 	}

@@ -151,6 +151,21 @@ func TestBoundsOfARequest(t *testing.T) {
 	}
 }
 
+// TestNamesOfTablesHaveNoCase, as SQL's.
+func TestNamesOfTablesHaveNoCase(t *testing.T) {
+	b := newBed(t, 1)
+	b.commit("acme", 0, 2)
+	for _, text := range []string{"SELECT EVENTS.ID FROM EVENTS", `SELECT id FROM "Events" AS E WHERE e.ID = id`} {
+		s, _, err := b.ask(query.Request{SQL: text})
+		if err != nil || len(s.rows) != 2 {
+			t.Errorf("%s: %v, %v", text, s.rows, err)
+		}
+	}
+	if s, _, err := b.ask(query.Request{SQL: "SELECT * FROM EVENTS"}); err != nil || len(s.rows) != 2 {
+		t.Errorf("*: %v, %v", s.rows, err)
+	}
+}
+
 func TestMistakesAreNamed(t *testing.T) {
 	b := newBed(t, 1)
 	b.commit("acme", 0, 2)
@@ -226,7 +241,8 @@ func TestExplainTellsWhatIsPruned(t *testing.T) {
 		"EXPLAIN SELECT id FROM events WHERE service = 's7'":                                             {"3 by range", "to be opened: 0"},
 		"EXPLAIN ANALYZE SELECT id FROM events WHERE timestamp < '2025-12-31 12:30:00' AND status = 500": {"2 pruned by time", "1 read", "rows: 20 scanned, 10 passed", "time: "},
 		"EXPLAIN ANALYZE SELECT count(*) FROM events":                                                    {"3 answered by their record, 0 read"},
-		"EXPLAIN ANALYZE SELECT 1": {"time: "},
+		"EXPLAIN SELECT count(*) FROM events":                                                            {"to be opened: at most 3"},
+		"EXPLAIN ANALYZE SELECT 1":                                                                       {"time: "},
 	} {
 		s, _, err := b.ask(query.Request{SQL: text})
 		if err != nil {

@@ -22,11 +22,15 @@ const (
 // errLeft: the client left, or takes nothing.
 var errLeft = fail.New(fail.Cancelled, "the client left, or takes nothing of its answer")
 
+// errOld: HTTP/1.0 ends a body of unknown length as it ends one that broke off, so that half an answer would look whole.
+var errOld = fail.New(fail.Request, "an answer above %d KiB cannot come over HTTP/1.0, which does not tell whether it is whole: ask by HTTP/1.1 (nginx: proxy_http_version 1.1), or add a LIMIT", holdBytes>>10)
+
 // reply holds back the begin of an answer and sends the rest in large parts. It is one goroutine's.
 type reply struct {
 	w       http.ResponseWriter
 	control *http.ResponseController
 	timeout time.Duration
+	old     bool          // HTTP/1.0: nothing is sent before all is there
 	writer  format.Writer // set once the answer is one of a query
 	buf     []byte
 	sent    bool // the status is sent
@@ -61,6 +65,9 @@ func (r *reply) Write(p []byte) (int, error) {
 	if len(r.buf) < holdBytes {
 		return len(p), nil
 	}
+	if r.old {
+		return 0, errOld
+	}
 	return len(p), r.flush()
 }
 
@@ -69,7 +76,7 @@ func (r *reply) flush() error {
 		return nil
 	}
 	r.deadline()
-	if header := r.w.Header(); !r.sent && header.Get(format.SnapshotHeader) == "" {
+	if header := r.w.Header(); !r.sent && header.Get("Content-Length") == "" {
 		header.Set("Trailer", format.SnapshotHeader+", "+format.StatisticsHeader)
 	}
 	r.sent = true
@@ -100,7 +107,7 @@ func (s *sink) Batch(b *vec.Batch) error {
 	if err := s.writer.Batch(b); err != nil {
 		return err
 	}
-	if time.Since(s.flushed) > flushAfter {
+	if !s.old && time.Since(s.flushed) > flushAfter {
 		return (*reply)(s).flush()
 	}
 	return nil

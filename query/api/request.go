@@ -91,6 +91,9 @@ func decodeBody(contentType string, body []byte) (map[string]string, error) {
 	case media == "multipart/form-data":
 		return nil, fail.New(fail.Request, "send the SQL as the body itself, or as JSON, not as a form of parts")
 	}
+	if len(body) == 0 {
+		return nil, nil // the SQL may stand in the URL
+	}
 	return map[string]string{"sql": string(body)}, nil
 }
 

@@ -44,7 +44,7 @@ func statusOf(code fail.Code) int {
 func (h *Handler) route(name string, serve func(*reply, *http.Request) error, methods ...string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		start := time.Now()
-		out := &reply{w: w, control: http.NewResponseController(w), timeout: h.cfg.SendTimeout}
+		out := &reply{w: w, control: http.NewResponseController(w), timeout: h.cfg.SendTimeout, old: !r.ProtoAtLeast(1, 1)}
 		header := w.Header()
 		header.Set("Cache-Control", "no-store")
 		header.Set("X-Content-Type-Options", "nosniff")

@@ -41,9 +41,9 @@ func (h *Handler) query(out *reply, r *http.Request) error {
 	return out.end(s, stats)
 }
 
-// decode bounds the time that a body may take; behind its end, net/http has no deadline.
+// decode bounds the time that a body may take; behind its end, net/http has no deadline. It would stay where there is no body.
 func (h *Handler) decode(out *reply, r *http.Request) (*asked, error) {
-	if r.Method == http.MethodPost {
+	if r.Method == http.MethodPost && r.Body != http.NoBody {
 		_ = out.control.SetReadDeadline(time.Now().Add(h.cfg.SendTimeout)) // servers of tests have none
 	}
 	return decode(r, h.cfg.MaxBodyBytes)

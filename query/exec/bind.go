@@ -85,7 +85,7 @@ func (b *binder) selectList() error {
 		if name == "" {
 			name = it.Expr.String()
 			if id, ok := it.Expr.(*sql.Ident); ok {
-				name = id.Name
+				name = b.table.named(id)
 			}
 		}
 		b.items = append(b.items, item{expr: e, name: name, alias: it.Alias != "", nodes: b.last, key: key(e)})
@@ -238,9 +238,6 @@ func (b *binder) item(i int, e sql.Expr, scope expr.Scope) error {
 	}
 	it.bound = bound
 	b.plan.project = append(b.plan.project, bound)
-	if c, ok := bound.(*expr.Column); ok && !it.alias {
-		it.name = c.Name
-	}
 	b.plan.Outputs = append(b.plan.Outputs, Output{Name: it.name, Type: bound.Type()})
 	return nil
 }

@@ -118,6 +118,31 @@ func forms(src *exectest.Source) []*exectest.Source {
 	return out
 }
 
+// TestNamesOfAnAnswer: a column is named as the table names it, grouped or not; anything else as it is written.
+func TestNamesOfAnAnswer(t *testing.T) {
+	_, schema := numbers()
+	for text, want := range map[string]string{
+		`SELECT "I", e.S, I::BIGINT, "m@string", "i@int64", "M" FROM events e`:    "i|s|CAST(I AS BIGINT)|m@string|i@int64|m",
+		`SELECT "m@string", e.S, "M", K + 1, count(*) FROM events e GROUP BY ALL`: "m@string|s|m|(K + 1)|count(*)",
+		`SELECT K AS "a.b", K kk, max(i) FROM events GROUP BY 1, 2`:               "a.b|kk|max(i)",
+		`SELECT DISTINCT "S", e."m@string" FROM events e ORDER BY s`:              "s|m@string",
+		`SELECT k + 1 AS x, X, max(x) FROM events GROUP BY x`:                     "x|X|max(x)",
+	} {
+		p, err := bound(text, schema)
+		if err != nil {
+			t.Errorf("%s: %v", text, err)
+			continue
+		}
+		var names []string
+		for _, o := range p.Outputs {
+			names = append(names, o.Name)
+		}
+		if got := strings.Join(names, "|"); got != want {
+			t.Errorf("%s: %s, want %s", text, got, want)
+		}
+	}
+}
+
 // TestAnswers has what DuckDB answers on the same rows.
 func TestAnswers(t *testing.T) {
 	src, schema := numbers()

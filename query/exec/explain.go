@@ -51,7 +51,7 @@ func (p *Plan) Explain() []string {
 		if len(g.keys) > 0 {
 			text += " BY " + texts(g.keys)
 		}
-		if p.Request != nil && p.fromRecords() {
+		if p.Request != nil && p.FromRecords() {
 			text += " (whole fragments by their records)"
 		}
 		add("%s", text)
@@ -70,7 +70,7 @@ func (p *Plan) Explain() []string {
 	for _, c := range p.Request.Columns {
 		columns = append(columns, c.Name)
 	}
-	add("SCAN %s: %s", p.Request.Kind, strings.Join(columns, ", "))
+	add("%s", strings.TrimSuffix(fmt.Sprintf("SCAN %s: %s", p.Request.Kind, strings.Join(columns, ", ")), ": "))
 	return lines
 }
 

@@ -104,9 +104,9 @@ func (p *Plan) top() *scan.Top {
 	return &scan.Top{Descending: p.order[0].Desc, Rows: int(p.first())}
 }
 
-// fromRecords tells that counts and times of whole fragments are all that the query asks for, by groups that may be those of whole
+// FromRecords tells that counts and times of whole fragments are all that the query asks for, by groups that may be those of whole
 // fragments.
-func (p *Plan) fromRecords() bool {
+func (p *Plan) FromRecords() bool {
 	if p.group == nil || len(p.group.aggregates) == 0 {
 		return false
 	}

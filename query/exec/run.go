@@ -71,7 +71,7 @@ func (p *Plan) groups(ctx context.Context, src scan.Source, account *memory.Acco
 	}
 	var failed error
 	var once sync.Once
-	if p.Request != nil && p.fromRecords() {
+	if p.Request != nil && p.FromRecords() {
 		p.Request.Whole = whole(list, func(err error) { once.Do(func() { failed = err }) })
 	}
 	err := p.scan(ctx, src, workers, func(worker int, b *vec.Batch) error { return list[worker].add(b) })

@@ -64,6 +64,14 @@ func (t *table) columns(name string) []int {
 	return nil
 }
 
+// named is how an answer names a column: as the table does, whatever case the query writes it in.
+func (t *table) named(id *sql.Ident) string {
+	if list := t.columns(id.Name); len(list) > 0 && fold(t.schema.Columns[list[0]].Name) == fold(id.Name) {
+		return t.schema.Columns[list[0]].Name
+	}
+	return id.Name
+}
+
 // has tells that a name is a column's.
 func (t *table) has(id *sql.Ident) bool { return id.Qualifier != "" || len(t.columns(id.Name)) > 0 }
 
