@@ -72,12 +72,12 @@ func (r *ChunkReader) Read(b []byte, into *Page) (*Page, error) {
 	if into == nil {
 		into = &Page{}
 	}
-	raw := &into.raw
-	if h.kind == format.DictionaryPage {
-		raw = new([]byte)
+	raw, slack := &into.raw, int64(unzipSlack)
+	if h.kind == format.DictionaryPage { // which stays, while a page's memory is used again
+		raw, slack = new([]byte), 0
 	}
-	if cap(*raw) < int(h.raw)+unzipSlack {
-		*raw = make([]byte, 0, h.raw+unzipSlack)
+	if int64(cap(*raw)) < h.raw+slack {
+		*raw = make([]byte, 0, h.raw+slack)
 	}
 	out, err := unzipper().DecodeAll(b[n:], (*raw)[:0])
 	if err != nil {
