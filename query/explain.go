@@ -26,8 +26,8 @@ func pruned(p *plan, ran bool) []string {
 	s := p.Request.Stats
 	lines := []string{fmt.Sprintf("fragments: %d, %d pruned by time, %d by range", s.Fragments.Load(), s.PrunedByTime.Load(), s.PrunedByRange.Load())}
 	if !ran {
-		if p.FromRecords() {
-			return append(lines, fmt.Sprintf("to be opened: at most %d, of which those need not be that the conditions take whole", p.left))
+		if p.FromRecords() && p.left > 0 {
+			return append(lines, fmt.Sprintf("to be opened: at most %d, but for those that the conditions take whole", p.left))
 		}
 		return append(lines, fmt.Sprintf("to be opened: %d", p.left))
 	}
