@@ -55,8 +55,8 @@ chaos: build ## kill, pause and cut off processes of every role over Apache Kafk
 bench: ## CPU time, allocations and memory for each step of an event's way; twelve queries beside DuckDB
 	./scripts/bench.sh
 
-compare: ## the same events to Parquet by DuckDB and by Togo, and what each step of it takes alone (ARGS='-events 1000000'; needs cgo)
-	@cd bench/compare && CGO_ENABLED=1 $(GO) run . $(ARGS)
+compare: ## one job by Togo, DuckDB and the Iceberg sink of Kafka Connect, and what each step of it takes alone (ARGS='-events 1000000')
+	@./scripts/compare.sh $(ARGS)
 
 scale: build ## what 100,000 tenants, 1,024 shards and a month of history cost: a model on the real code (ARGS='--tenants 2000 --shards 32')
 	@$(TOGO) bench scale $(ARGS)

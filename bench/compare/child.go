@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"runtime/debug"
+	"runtime/pprof"
 	"strconv"
 	"strings"
 	"time"
@@ -48,6 +50,18 @@ func child(ctx context.Context, o *options, step string) (figures, error) {
 	if f == nil {
 		return figures{}, fmt.Errorf("there is no such step")
 	}
+	if o.profile == "" {
+		return f(ctx, o)
+	}
+	file, err := os.Create(filepath.Join(o.profile, step+".pprof"))
+	if err != nil {
+		return figures{}, err
+	}
+	defer file.Close()
+	if err := pprof.StartCPUProfile(file); err != nil {
+		return figures{}, err
+	}
+	defer pprof.StopCPUProfile()
 	return f(ctx, o)
 }
 
@@ -69,7 +83,7 @@ func (o *options) inChild(ctx context.Context, step string, processors int) (f f
 
 func (o *options) args(step string) []string {
 	return []string{"-step", step, "-dir", o.dir, "-events", strconv.Itoa(o.events), "-tenants", strconv.Itoa(o.tenants),
-		"-broker", o.broker, "-files", strconv.Itoa(o.files), "-file-bytes", strconv.FormatInt(o.fileBytes, 10)}
+		"-broker", o.broker, "-profile", o.profile, "-s3", o.s3, "-files", strconv.Itoa(o.files), "-file-bytes", strconv.FormatInt(o.fileBytes, 10)}
 }
 
 // meter adds up what this process takes between start and stop.

@@ -15,6 +15,7 @@ import (
 	parquetzstd "github.com/parquet-go/parquet-go/compress/zstd"
 	"github.com/togodb/togo/internal/event/jsonscan"
 	"github.com/togodb/togo/internal/objstore"
+	"github.com/togodb/togo/internal/objstore/s3store"
 )
 
 // The limits: what one step takes for the same events if nothing else is done.
@@ -143,9 +144,9 @@ func columns(_ context.Context, o *options) (figures, error) {
 	}
 }
 
-// put has as many bodies put as Togo's writer put files, of their mean size: into a local folder, synced, one after the other.
+// put has as many bodies put as Togo's writer put files, of their mean size, one after the other: into a local folder, each synced, or to S3.
 func put(ctx context.Context, o *options) (figures, error) {
-	store, err := objstore.OpenDir(filepath.Join(o.dir, "put"))
+	store, err := openPut(ctx, o)
 	if err != nil {
 		return figures{}, err
 	}
@@ -159,4 +160,15 @@ func put(ctx context.Context, o *options) (figures, error) {
 	}
 	m.stop()
 	return m.figures, nil
+}
+
+func openPut(ctx context.Context, o *options) (objstore.Store, error) {
+	if o.s3 == "" {
+		return objstore.OpenDir(filepath.Join(o.dir, "put"))
+	}
+	var c s3store.Config
+	if err := json.Unmarshal([]byte(o.s3), &c); err != nil {
+		return nil, err
+	}
+	return s3store.New(ctx, c)
 }

@@ -3,11 +3,13 @@
 //
 //   - DuckDB reads the events as NDJSON, drops repeats by (tenant, timestamp, id), and writes; on one thread and on two.
 //   - Togo's writer alone does it from events in memory; router and writer, the program itself, do it from Kafka and through Kafka.
+//   - The Apache Iceberg sink for Kafka Connect does it from Apache Kafka to an S3 server, as router and writer do on the same two, where
+//     these can be had. It keeps repeats.
 //   - The limits do one step and nothing else: reading from Kafka, parsing, writing columns as Parquet from memory, putting the files.
 //
 // Each step is a process of its own. What counts is its CPU time, user and system, garbage collection included, and the most memory it
 // held; making the events, brokers and stores are not in it. Whatever a step wrote is read again by DuckDB, which counts rows and
-// repeats that are left.
+// repeats that are left. A step whose tool is missing is skipped, and says so.
 //
 // It is a module of its own, because DuckDB needs cgo and the program must not.
 package main
@@ -31,10 +33,13 @@ func main() {
 	flag.StringVar(&o.only, "only", "", "steps whose name contains one of these, split by commas; what they need is run too")
 	flag.StringVar(&o.dir, "dir", "", "where everything lies during the run; default: a folder that is removed at the end")
 	flag.StringVar(&o.togo, "togo", "", "the program; default: built from this tree")
+	flag.StringVar(&o.connect, "connect", os.Getenv(ConnectVariable), "folder with the jars of Kafka Connect and the Iceberg sink (connect/pom.xml)")
+	flag.StringVar(&o.profile, "profile", "", "folder for CPU profiles of Togo's steps from memory")
 	step := flag.String("step", "", "used by the program itself")
 	flag.StringVar(&o.broker, "broker", "", "used by the program itself")
 	flag.IntVar(&o.files, "files", 0, "used by the program itself")
 	flag.Int64Var(&o.fileBytes, "file-bytes", 0, "used by the program itself")
+	flag.StringVar(&o.s3, "s3", "", "used by the program itself")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -48,9 +53,11 @@ type options struct {
 	events, tenants int
 	only, dir       string
 	togo, connect   string
+	profile         string // folder
 	broker          string // address, for a step that reads from Kafka
 	files           int    // how many files Togo's writer made of the events, and
 	fileBytes       int64  // their size together
+	s3              string // where to put files, as JSON; empty: a local folder
 }
 
 func (o *options) wants(name string) bool {

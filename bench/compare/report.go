@@ -24,6 +24,7 @@ type report struct {
 	*options
 	unique, bytes int64 // of the events
 	lines         []line
+	skipped       []string
 	wrong         int // steps that promise each event once, and broke it
 }
 
@@ -46,6 +47,9 @@ func (r *report) all(ctx context.Context) (err error) {
 		return err
 	}
 	if err := r.embedded(ctx); err != nil {
+		return err
+	}
+	if err := r.servers(ctx); err != nil {
 		return err
 	}
 	return r.limits(ctx)
@@ -71,6 +75,12 @@ func (r *report) add(l line) {
 		fmt.Fprintf(os.Stderr, "%s: %d rows, %d of them repeats, of %d events that differ\n", l.name, l.figures.Rows, l.figures.Left, r.unique)
 	}
 	r.lines = append(r.lines, l)
+}
+
+func (r *report) skip(format string, args ...any) {
+	s := fmt.Sprintf(format, args...)
+	r.skipped = append(r.skipped, s)
+	fmt.Fprintln(os.Stderr, "skipped:", s)
 }
 
 const (
@@ -182,10 +192,13 @@ func (r *report) print(w io.Writer) {
 			thousands(float64(f.Events)/f.Wall.Seconds()), f.Memory>>20, l.once, left, files, size)
 	}
 	fmt.Fprintln(w)
+	for _, s := range r.skipped {
+		fmt.Fprintln(w, "Skipped:", s)
+	}
 	sum := r.per("limit: franz-go") + min(r.per("limit: JSON parsed, Togo"), r.per("limit: JSON parsed, buger")) + r.per("limit: Parquet") + r.per("limit: files")
-	fmt.Fprintf(w, "RESULT events=%d duckdb_us=%.2f writer_us=%.2f through_us=%.2f limits_us=%.2f writer/duckdb=%.2f through/duckdb=%.2f through/limits=%.2f wrong=%d\n",
+	fmt.Fprintf(w, "RESULT events=%d duckdb_us=%.2f writer_us=%.2f through_us=%.2f limits_us=%.2f writer/duckdb=%.2f through/duckdb=%.2f through/limits=%.2f skipped=%d wrong=%d\n",
 		r.events, duck, r.per(writerAlone), r.per(through), sum, ratio(r.per(writerAlone), duck), ratio(r.per(through), duck), ratio(r.per(through), sum),
-		r.wrong)
+		len(r.skipped), r.wrong)
 }
 
 // ratio is 0 where one of the two was not measured.

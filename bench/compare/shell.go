@@ -13,6 +13,7 @@ import (
 	"github.com/togodb/togo/internal/objstore"
 	"github.com/togodb/togo/internal/shardlog"
 	"github.com/togodb/togo/placements"
+	"github.com/togodb/togo/writer"
 	"github.com/togodb/togo/writer/shard"
 )
 
@@ -86,12 +87,19 @@ func (w *world) newShell(ctx context.Context, now time.Time) (*shell, error) {
 	wr.core = shard.New(shard.Params{
 		Shard: 0, Owner: "compare", Epoch: epoch, Nonce: nonce, Hasher: w.hasher,
 		DataBucketSeconds: w.meta.DataBucketSeconds, IDBucketSeconds: w.meta.IDBucketSeconds,
-		CheckpointDue: wr.log.CheckpointDue, Config: shard.Defaults(),
+		CheckpointDue: wr.log.CheckpointDue, Config: config(),
 	}, now)
 	if err := wr.step(shard.Loaded{State: state, Table: w.keeper.Current()}); err != nil {
 		return nil, err
 	}
 	return wr, wr.step(shard.Topic{Source: wr.source, Name: "shards"})
+}
+
+// config is what the writer has for its only shard by default.
+func config() shard.Config {
+	c, w := shard.Defaults(), writer.DefaultConfig()
+	c.MemoryBytes, c.DedupBytes = w.MemoryBudget*3/4, w.DedupBudget
+	return c
 }
 
 // take hands the core envelopes, as one fetch.
