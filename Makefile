@@ -7,6 +7,7 @@ KILLS ?= 200
 SEED  ?= 1
 SEEDS ?= 1000
 N     ?= 3000
+WORKLOAD ?= small
 
 export CGO_ENABLED ?= 0
 
@@ -60,6 +61,9 @@ compare: ## one job by Togo, DuckDB and the Iceberg sink of Kafka Connect, and w
 
 scale: build ## what 100,000 tenants, 1,024 shards and a month of history cost: a model on the real code (ARGS='--tenants 2000 --shards 32')
 	@$(TOGO) bench scale $(ARGS)
+
+load: build ## put a load on Togo, every role a process of its own, and measure it (WORKLOAD=small ARGS='--for 1m --rate 20000')
+	@$(TOGO) bench --workload $(WORKLOAD) $(ARGS)
 
 lint: ## formatting and vet
 	@test -z "$$(gofmt -l $$(git ls-files '*.go'))" || { gofmt -l $$(git ls-files '*.go'); exit 1; }

@@ -29,6 +29,11 @@ func (s *sampler) document() *result.Document {
 		}
 	}
 	s.dedup(d)
+	d.Fragments = &result.Fragments{BySize: s.fragments}
+	for _, c := range s.fragments {
+		d.Fragments.Count += c.Count
+		d.Fragments.Bytes += c.Bytes
+	}
 	s.traffics(d)
 	if s.r.inquiry != nil {
 		d.Queries = s.r.inquiry.results()
@@ -103,9 +108,13 @@ func (s *sampler) dedup(d *result.Document) {
 // failures are results of a request without an answer of the store.
 var failures = []string{"unavailable", "canceled", "error"}
 
-// traffics is about the store: requests, bytes, money, fragments.
+// traffics is about the store: requests, bytes, money.
 func (s *sampler) traffics(d *result.Document) {
 	closed := float64(s.measuredClosed)
+	if closed == 0 {
+		s.r.note("nothing of the store's traffic is here: no event was closed while the load ran")
+		return
+	}
 	tenantHours := float64(s.r.Workload.Tenants) * s.measuredS / 3600
 	x := &result.Store{MeasuredSeconds: s.measuredS}
 	counts, sizes := map[string]int64{}, map[string]int64{}
@@ -113,6 +122,9 @@ func (s *sampler) traffics(d *result.Document) {
 	for _, role := range roles {
 		of := s.of(role)
 		x.ByRole = append(x.ByRole, result.ByRole{Role: role, Counts: of})
+		if !slices.Contains(ingesting, role) {
+			continue
+		}
 		for kind, n := range of {
 			counts[kind] += n
 			all += n
@@ -146,12 +158,6 @@ func (s *sampler) traffics(d *result.Document) {
 	x.Amplification = per(flushed+float64(s.rose("compactor", "togo_compactor_written_bytes_total")), flushed)
 	d.Store = x
 
-	f := &result.Fragments{BySize: s.fragments}
-	for _, c := range s.fragments {
-		f.Count += c.Count
-		f.Bytes += c.Bytes
-	}
-	d.Fragments = f
 	s.dollars(d, counts, tenantHours)
 }
 

@@ -186,10 +186,13 @@ func (s *sampler) add(now time.Time, outcome map[string]int64) {
 	s.seconds = append(s.seconds, x)
 }
 
-// traffic are the requests of all roles by kind, and the bytes they wrote.
+// ingesting are the roles whose requests ingestion costs; those of queries depend on who asks.
+var ingesting = []string{"router", "writer", "compactor"}
+
+// traffic are the requests of ingestion by kind, and the bytes it wrote.
 func (s *sampler) traffic() (requests map[string]int64, written int64) {
 	requests = map[string]int64{}
-	for _, role := range roles {
+	for _, role := range ingesting {
 		for kind, n := range s.rises(role, "togo_objstore_requests_total", "op") {
 			requests[kind] += n
 		}

@@ -144,16 +144,16 @@ type Dedup struct {
 
 // Store is the traffic with the object store and what it costs.
 type Store struct {
-	Requests        []Requests `json:"requests" doc:"by kind, all roles together"`
-	PerMillion      float64    `json:"requests_per_million" better:"less" doc:"requests of every kind for a million closed events"`
-	PerTenantHour   float64    `json:"requests_per_tenant_hour" better:"less" doc:"requests of every kind for a tenant and an hour"`
-	WrittenBytes    int64      `json:"written_bytes" doc:"bodies of what was written"`
-	ReadBytes       int64      `json:"read_bytes" doc:"bodies of what was read"`
+	Requests        []Requests `json:"requests" doc:"of router, writer and compactor, by kind"`
+	PerMillion      float64    `json:"requests_per_million" better:"less" doc:"the same of every kind for a million closed events"`
+	PerTenantHour   float64    `json:"requests_per_tenant_hour" better:"less" doc:"the same of every kind for a tenant and an hour"`
+	WrittenBytes    int64      `json:"written_bytes" doc:"bodies of what they wrote"`
+	ReadBytes       int64      `json:"read_bytes" doc:"bodies of what they read"`
 	WrittenPerByte  float64    `json:"written_per_byte" better:"less" doc:"written_bytes over the payload bytes of closed events"`
 	Compression     float64    `json:"compression" better:"more" doc:"payload bytes of stored events over the bytes that were flushed for them: fragments and identities"`
 	Amplification   float64    `json:"write_amplification" better:"less" doc:"bytes of fragments and identities that were written, merges included, over those that were flushed"`
 	Dollars         *Dollars   `json:"dollars,omitempty"`
-	ByRole          []ByRole   `json:"by_role,omitempty" doc:"requests of each role"`
+	ByRole          []ByRole   `json:"by_role,omitempty" doc:"requests of each role, those of queries among them"`
 	FailedShare     float64    `json:"failed_share" better:"less" doc:"of the requests, those without an answer (unavailable, canceled, error)"`
 	MeasuredSeconds float64    `json:"measured_s" doc:"the time that the rates above are of"`
 }
@@ -218,8 +218,8 @@ type Second struct {
 	FreshMaxS    *float64           `json:"fresh_max_s,omitempty" doc:"and the slowest"`
 	CPUS         map[string]float64 `json:"cpu_s" doc:"CPU time since the sample before, by role"`
 	MemoryBytes  map[string]int64   `json:"memory_bytes" doc:"resident memory at that moment, by role"`
-	Requests     map[string]int64   `json:"requests" doc:"to the store since the sample before, by kind"`
-	WrittenBytes int64              `json:"written_bytes" doc:"to the store since the sample before"`
+	Requests     map[string]int64   `json:"requests" doc:"of router, writer and compactor to the store since the sample before, by kind"`
+	WrittenBytes int64              `json:"written_bytes" doc:"bytes that they wrote since the sample before"`
 	Fragments    []int64            `json:"fragments,omitempty" doc:"live fragments at that moment by the classes of fragments.by_size; only in some samples"`
 }
 

@@ -218,14 +218,17 @@ func (c benchRunCmd) tell(out io.Writer, d *result.Document) error {
 	for _, n := range d.Notes {
 		fmt.Fprintln(out, "note:", n)
 	}
-	fresh := "none"
+	fresh, requests := "none", "none"
+	if d.Store != nil {
+		requests = fmt.Sprintf("%.0f", d.Store.PerMillion)
+	}
 	if d.Freshness != nil {
 		fresh = fmt.Sprintf("%.2f", d.Freshness.P99S)
 	}
 	_, err := fmt.Fprintf(out, "RESULT bench workload=%s sent=%d closed=%d duplicates=%d copies=%d events_per_s=%.0f cpu_s_per_million=%.2f memory_mib=%d "+
-		"fresh_p99_s=%s requests_per_million=%.0f interrupted=%t result=%s\n",
+		"fresh_p99_s=%s requests_per_million=%s interrupted=%t result=%s\n",
 		d.Workload.Name, d.Run.Sent, d.Run.Closed, d.Run.Duplicates, d.Run.Copies, d.Run.ClosedPerS, d.Run.CPUSPerMillion, d.Run.PeakMemoryBytes>>20,
-		fresh, d.Store.PerMillion, d.Interrupted, c.Out)
+		fresh, requests, d.Interrupted, c.Out)
 	return err
 }
 
