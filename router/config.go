@@ -20,7 +20,7 @@ type Config struct {
 	// SessionTimeout is Kafka's: a router that is killed holds its partitions for so long.
 	SessionTimeout time.Duration `yaml:"session_timeout" doc:"How long a router may be silent before its group gives its partitions to others; one that was killed holds them for so long."`
 	StopTimeout    time.Duration `yaml:"stop_timeout" doc:"How long a stop waits for acknowledgements."`
-	Compression    string        `yaml:"compression" doc:"Of the shard topic: none, lz4, zstd, snappy or gzip. CPU an event in one run, on the producing side, 100 events a record: snappy 0.24 us, lz4 0.40, zstd 0.55, none 1.0 (with an in-process broker, which copies the larger records). Take zstd where the network or the brokers' disks are dear."`
+	Compression    string        `yaml:"compression" doc:"Of the shard topic: none, lz4, zstd, snappy or gzip. To compress a JSON event of 566 bytes took, in one run: snappy 0.53 us of CPU and 167 bytes, lz4 1.4 us and 172, zstd 1.6 us and 92. Take zstd where the network or the brokers' disks are dear, and lz4 where the brokers can't load the native library that Java's snappy is (a /tmp without exec)."`
 }
 
 // DefaultConfig returns the defaults.
@@ -34,7 +34,7 @@ func DefaultConfig() Config {
 		CommitEvery:    time.Second,
 		SessionTimeout: 45 * time.Second,
 		StopTimeout:    10 * time.Second,
-		Compression:    kafka.CompressionLZ4,
+		Compression:    kafka.CompressionSnappy,
 	}
 }
 

@@ -46,8 +46,10 @@ func (c *Core) route(now time.Time, p *partition, r *kafka.Record) *wait {
 	if w := c.admit(seen); w != nil {
 		return w
 	}
-	shard := c.table.DeadShard(p.source)
-	if c.item.Kind == event.KindEvent {
+	var shard event.ShardID
+	if c.item.Kind == event.KindDead {
+		shard = c.table.DeadShard(p.source)
+	} else {
 		var ok bool
 		shard, ok = c.table.Shard(c.tenant, c.item.Timestamp, c.cfg.Hasher.Routing(c.item.ID))
 		if !ok {

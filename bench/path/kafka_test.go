@@ -36,13 +36,7 @@ func BenchmarkThroughKafka(b *testing.B) {
 	m := cpu.Start(b)
 	r := startRouter(ctx, b, &running, w, client)
 	registry := startWriter(ctx, b, &running, w, client)
-	await(b, "all is routed", func() bool {
-		var committed int64
-		for _, l := range r.Status().Partitions {
-			committed += l.Committed
-		}
-		return committed == sent
-	})
+	await(b, "all is routed", func() bool { return committed(r) == sent })
 	ends, err := client.Offsets(b.Context(), "shards")
 	must(b, err)
 	var envelopes int64
@@ -56,6 +50,34 @@ func BenchmarkThroughKafka(b *testing.B) {
 	w.check(shards, sent, unique)
 	b.ReportMetric(float64(producing.Nanoseconds())/float64(sent), "produce-cpu-ns/event")
 	b.ReportMetric(float64(sent)/float64(envelopes), "events/envelope")
+}
+
+// BenchmarkRouterThroughKafka is the router's half of it: from the intake to what the
+// shard topic has acknowledged, with the broker in the same process.
+func BenchmarkRouterThroughKafka(b *testing.B) {
+	w := newWorld(b, shards)
+	cluster := kafkatest.New(b)
+	cluster.Topic("events", intakePartitions, nil)
+	cluster.Topic("shards", shards, router.ShardTopicConfigs(1<<20, false))
+	client := cluster.Client()
+	sent, _, _ := produce(b, client, b.N)
+
+	ctx, cancel := context.WithCancel(b.Context())
+	var running sync.WaitGroup
+	m := cpu.Start(b)
+	r := startRouter(ctx, b, &running, w, client)
+	await(b, "all is routed", func() bool { return committed(r) == sent })
+	cancel()
+	running.Wait()
+	m.PerEvent(int(sent))
+}
+
+// committed is how much of the intake the router has committed.
+func committed(r *router.Router) (n int64) {
+	for _, l := range r.Status().Partitions {
+		n += l.Committed
+	}
+	return n
 }
 
 // sum is a metric over all its labels.

@@ -22,8 +22,8 @@ type expansion struct {
 var _ kgo.HookFetchBatchRead = (*expansion)(nil)
 
 const (
-	// firstRatio is assumed until a batch is seen; JSON events under lz4 or zstd
-	// expand by 4 to 10.
+	// firstRatio is assumed until a batch is seen; JSON events under snappy or
+	// zstd expand by 3 to 10.
 	firstRatio = 8
 	// A worse ratio counts at once, a better one slowly: memory is what is bounded.
 	ratioDecay = 0.05

@@ -25,7 +25,8 @@ var ErrBufferFull = errors.New("kafka: the producer's buffer is full")
 
 // ProducerConfig says how a Producer batches.
 type ProducerConfig struct {
-	// Compression of record batches; default lz4.
+	// Compression of record batches; default snappy: it takes the least CPU time, and
+	// JSON events come out no larger than by lz4.
 	Compression string
 	// MaxBufferedBytes not yet acknowledged; default 64 MiB.
 	MaxBufferedBytes int
@@ -38,7 +39,7 @@ type ProducerConfig struct {
 
 // Validate reports what is wrong.
 func (c ProducerConfig) Validate() error {
-	_, err := codec(cmp.Or(c.Compression, CompressionLZ4))
+	_, err := codec(cmp.Or(c.Compression, CompressionSnappy))
 	if c.MaxBufferedBytes < 0 || c.Linger < 0 {
 		err = errors.Join(err, errors.New("kafka: producer: negative bounds"))
 	}
@@ -81,7 +82,7 @@ func (c *Client) NewProducer(info TopicInfo, cfg ProducerConfig) (*Producer, err
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
-	comp, _ := codec(cmp.Or(cfg.Compression, CompressionLZ4))
+	comp, _ := codec(cmp.Or(cfg.Compression, CompressionSnappy))
 	maxBytes := cmp.Or(info.MaxMessageBytes(), defaultMaxMessageBytes)
 	partitioner := kgo.ManualPartitioner()
 	if cfg.Spread {
