@@ -210,6 +210,9 @@ func hint(tokens []lexer.Token, i int) (fail.Code, string) {
 	if say := refusals[upper]; say != "" && t.Type != tQuoted && t.Type != tText {
 		return fail.Unsupported, say
 	}
+	if i+1 < len(tokens) && is(t, ",") && (is(tokens[i+1], "[") || is(tokens[i+1], "{") || is(tokens[i+1], "ARRAY")) {
+		return hint(tokens, i+1) // a further argument
+	}
 	return fail.Syntax, unexpected(tokens, i)
 }
 
