@@ -82,7 +82,7 @@ func (o *options) inChild(ctx context.Context, step string, processors int) (f f
 }
 
 func (o *options) args(step string) []string {
-	return []string{"-step", step, "-dir", o.dir, "-events", strconv.Itoa(o.events), "-tenants", strconv.Itoa(o.tenants),
+	return []string{"-step", step, "-dir", o.dir, "-events", strconv.Itoa(o.events),
 		"-broker", o.broker, "-profile", o.profile, "-s3", o.s3, "-files", strconv.Itoa(o.files), "-file-bytes", strconv.FormatInt(o.fileBytes, 10)}
 }
 

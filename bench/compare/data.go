@@ -9,17 +9,18 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/togodb/togo/bench/traffic"
+	"github.com/togodb/togo/bench/load"
 )
 
 const (
-	repeatEvery = 50 // one event of so many is an exact repeat of a recent one: 2%
-	maxTenants  = 1000
-	// Times of events rise as if so many came in a second; the writer's clock follows them.
+	perPoll     = 1000
+	chunkEvents = 50_000 // read into memory at a time, outside of what is measured
+	// The clock of Togo's parts goes as if so many events came in a second.
 	eventsPerSecond = 100_000
-	perPoll         = 1000
-	chunkEvents     = 50_000 // read into memory at a time, outside of what is measured
 )
+
+// begin is the time of the first event.
+var begin = time.Date(2026, 3, 1, 12, 30, 0, 0, time.UTC)
 
 func (o *options) data() string { return filepath.Join(o.dir, "events.ndjson") }
 
@@ -31,15 +32,18 @@ func makeData(o *options) (unique int64, bytes int64, err error) {
 	}
 	defer f.Close()
 	w := bufio.NewWriterSize(f, 1<<20)
-	events := traffic.Plain(1, repeatEvery)
-	at := traffic.Start
+	events, err := stream()
+	if err != nil {
+		return 0, 0, err
+	}
+	var room []byte
 	for range o.events {
-		at = at.Add(time.Second / eventsPerSecond)
-		e := events.Next(o.tenants, at, nil)
-		if !e.Repeat {
+		e := events.Next(room[:0])
+		room = withTenant(e)
+		if !e.Duplicate {
 			unique++
 		}
-		n, err := w.Write(withTenant(e))
+		n, err := w.Write(room)
 		if err != nil {
 			return 0, 0, err
 		}
@@ -51,9 +55,19 @@ func makeData(o *options) (unique int64, bytes int64, err error) {
 	return unique, bytes, f.Close()
 }
 
+// stream is the workload "small" but for its late events: a tenant's events of another hour are files of their own for Togo alone.
+func stream() (*load.Stream, error) {
+	w, err := load.Open("small")
+	if err != nil {
+		return nil, err
+	}
+	w.Late = load.Late{}
+	return w.Events(1, begin), nil
+}
+
 // withTenant is the event's line: its payload, with the tenant in it.
-func withTenant(e traffic.Event) []byte {
-	return fmt.Appendf(e.Payload[:len(e.Payload)-1:len(e.Payload)-1], ",\"tenant\":\"tenant-%03d\"}\n", e.Tenant)
+func withTenant(e load.Event) []byte {
+	return fmt.Appendf(e.Value[:len(e.Value)-1], ",\"tenant\":\"%s\"}\n", e.Tenant)
 }
 
 // chunks are the events of the file, some at a time.
@@ -62,7 +76,6 @@ type chunks struct {
 	in    *bufio.Reader
 	room  []byte
 	lines [][]byte
-	at    time.Time // of the last line handed out
 }
 
 func openChunks(o *options) (*chunks, error) {
@@ -70,7 +83,7 @@ func openChunks(o *options) (*chunks, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &chunks{file: f, in: bufio.NewReaderSize(f, 1<<20), at: traffic.Start}, nil
+	return &chunks{file: f, in: bufio.NewReaderSize(f, 1<<20)}, nil
 }
 
 // next gives the next lines, valid until the call after it; none at the end.

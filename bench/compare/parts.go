@@ -12,7 +12,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/togodb/togo/bench/traffic"
 	"github.com/togodb/togo/internal/event"
 	"github.com/togodb/togo/internal/kafka"
 	"github.com/togodb/togo/internal/objstore"
@@ -46,7 +45,7 @@ func route(ctx context.Context, o *options) (figures, error) {
 		Config: router.DefaultConfig(), Hasher: w.hasher, Limits: w.limits(), MaxRecordBytes: 1 << 20,
 	}, w.keeper.Current())
 	src := event.Source{Cluster: "compare", Topic: event.TopicID{1}}
-	now := traffic.Start
+	now := begin
 	rt.Step(now, router.Assigned{Partitions: []kafka.Assignment{{TopicPartition: kafka.TopicPartition{Topic: "events"}, Source: src}}})
 	m := meter{figures: figures{Events: int64(o.events)}}
 	var offset int64
@@ -123,8 +122,8 @@ type fetched struct {
 	envelopes [][]byte
 }
 
-// load reads the next fetches, until they have some bytes; none at the end.
-func load(in *bufio.Reader) (all []fetched, err error) {
+// readFetches reads the next fetches, until they have some bytes; none at the end.
+func readFetches(in *bufio.Reader) (all []fetched, err error) {
 	const enough = 32 << 20
 	for size := 0; size < enough; {
 		var head [12]byte
@@ -172,13 +171,13 @@ func write(ctx context.Context, o *options) (figures, error) {
 	defer f.Close()
 	in := bufio.NewReaderSize(f, 1<<20)
 	debug.SetMemoryLimit(writer.DefaultConfig().HeapBytes()) // as the program does
-	wr, err := w.newShell(ctx, traffic.Start)
+	wr, err := w.newShell(ctx, begin)
 	if err != nil {
 		return figures{}, err
 	}
 	m := meter{figures: figures{Events: int64(o.events)}}
 	for {
-		polls, err := load(in)
+		polls, err := readFetches(in)
 		if err != nil {
 			return figures{}, err
 		}

@@ -174,7 +174,7 @@ func (r *report) per(name string) float64 {
 
 // print writes the table, and a last line for programs.
 func (r *report) print(w io.Writer) {
-	fmt.Fprintf(w, "\n%d events of %d bytes, %d tenants, %.1f%% repeats\n\n", r.events, r.bytes/int64(max(1, r.events)), r.tenants,
+	fmt.Fprintf(w, "\n%d events of %d bytes, %.1f%% repeats\n\n", r.events, r.bytes/int64(max(1, r.events)),
 		100*float64(int64(r.events)-r.unique)/float64(max(1, r.events)))
 	duck := r.per("DuckDB, threads: 1")
 	fmt.Fprintln(w, "| what | CPU s, a million events | of DuckDB's | events/s | peak memory | promise | repeats left | files | bytes an event |")

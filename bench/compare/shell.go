@@ -6,7 +6,6 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/togodb/togo/bench/traffic"
 	"github.com/togodb/togo/internal/event"
 	"github.com/togodb/togo/internal/fragment"
 	"github.com/togodb/togo/internal/idseg"
@@ -33,8 +32,8 @@ func mapping() event.Mapping {
 }
 
 func newWorld(ctx context.Context, store objstore.Store) (*world, error) {
-	clock := func() time.Time { return traffic.Start.Add(time.Hour) }
-	w := &world{store: store, meta: objstore.NewMeta(objstore.MetaDefaults{}, traffic.Start)}
+	clock := func() time.Time { return begin.Add(time.Hour) }
+	w := &world{store: store, meta: objstore.NewMeta(objstore.MetaDefaults{}, begin)}
 	w.meta.Seed = objstore.Seed{7}
 	w.hasher = event.NewHasher(event.Seed(w.meta.Seed))
 	var err error
