@@ -48,6 +48,7 @@ type scratch struct {
 	zip      []byte
 	literals []byte // a page packed both ways
 	huffman  huff0.Scratch
+	warm     byte // what Column.warm read, so that it does read
 }
 
 // keepPage bounds the buffers of one page that are kept for the next file.
