@@ -14,7 +14,6 @@ import (
 	"github.com/parquet-go/parquet-go/bloom"
 	"github.com/parquet-go/parquet-go/encoding/delta"
 	"github.com/parquet-go/parquet-go/encoding/rle"
-	"github.com/parquet-go/parquet-go/encoding/thrift"
 	"github.com/parquet-go/parquet-go/format"
 )
 
@@ -304,9 +303,7 @@ func (k *chunk) codedBounds(codes []int32, dict func(code int32) []byte, size in
 func (k *chunk) dictionaryPage(values int) error {
 	k.meta.DictionaryPageOffset = k.begin
 	k.meta.Encoding = append(k.meta.Encoding, format.Plain)
-	header := format.PageHeader{Type: format.DictionaryPage}
-	header.DictionaryPageHeader.Set(format.DictionaryPageHeader{NumValues: int32(values), Encoding: format.Plain})
-	_, err := k.emit(&header, k.w.body, format.Plain)
+	_, err := k.emit(pageHeader{kind: format.DictionaryPage, encoding: format.Plain, values: values}, k.w.body)
 	k.meta.DataPageOffset = k.w.offset()
 	return err
 }
@@ -327,12 +324,8 @@ func (k *chunk) dataPage(levels []byte, from, to, values int, encoding format.En
 		w.page = append(append(w.page, w.part...), w.body...)
 		page = w.page
 	}
-	header := format.PageHeader{Type: format.DataPage}
-	header.DataPageHeader.Set(format.DataPageHeader{
-		NumValues: int32(to - from), Encoding: encoding, DefinitionLevelEncoding: format.RLE, RepetitionLevelEncoding: format.RLE,
-	})
 	offset := w.offset()
-	size, err := k.emit(&header, page, encoding)
+	size, err := k.emit(pageHeader{kind: format.DataPage, encoding: encoding, values: to - from}, page)
 	if err != nil {
 		return err
 	}
@@ -350,29 +343,24 @@ var allOnes = bytes.Repeat([]byte{1}, PageRows)
 func (w *Writer) ones(n int) []byte { return allOnes[:n] }
 
 // emit compresses a page and writes it behind its header.
-func (k *chunk) emit(header *format.PageHeader, page []byte, encoding format.Encoding) (size int, err error) {
+func (k *chunk) emit(h pageHeader, page []byte) (size int, err error) {
 	w := k.w
 	if len(page) > math.MaxInt32 {
 		return 0, fmt.Errorf("a page of %d bytes: Parquet's limit is 2 GiB", len(page))
 	}
 	w.zip = w.packers[k.column].pack(w.zip[:0], page, w.scratch)
-	header.UncompressedPageSize = int32(len(page))
-	header.CompressedPageSize = int32(len(w.zip))
-	header.CRC = int32(crc32.ChecksumIEEE(w.zip))
-	b, err := thrift.Marshal(&compact, header)
-	if err != nil {
-		return 0, err
-	}
+	h.raw, h.compressed, h.crc = int64(len(page)), int64(len(w.zip)), int64(int32(crc32.ChecksumIEEE(w.zip)))
 	at := len(w.out)
-	w.out = append(append(w.out, b...), w.zip...)
+	w.out = appendHeader(w.out, h)
+	k.meta.TotalUncompressedSize += int64(len(w.out) - at + len(page))
+	w.out = append(w.out, w.zip...)
 	size = len(w.out) - at
 	if w.check != nil {
 		if err := w.check(k.column, w.out[at:]); err != nil {
 			return 0, err
 		}
 	}
-	k.meta.TotalUncompressedSize += int64(len(b) + len(page))
-	k.count(header.Type, encoding)
+	k.count(h.kind, h.encoding)
 	return size, w.flush(flushBytes)
 }
 

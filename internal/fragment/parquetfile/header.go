@@ -107,6 +107,28 @@ func (r *headerReader) unknown(id int, kind byte) {
 	}
 }
 
+// appendHeader appends the header of a page, without statistics: the column index has them.
+func appendHeader(dst []byte, h pageHeader) []byte {
+	const i32 = 1<<4 | thriftI32 // the next field
+	number := func(n int64) { dst = binary.AppendVarint(append(dst, i32), n) }
+	number(int64(h.kind))
+	number(h.raw)
+	number(h.compressed)
+	number(h.crc)
+	if h.kind == format.DictionaryPage {
+		dst = append(dst, 3<<4|thriftStruct)
+	} else {
+		dst = append(dst, 1<<4|thriftStruct)
+	}
+	number(int64(h.values))
+	number(int64(h.encoding))
+	if h.kind == format.DataPage {
+		number(int64(format.RLE))
+		number(int64(format.RLE))
+	}
+	return append(dst, 0, 0)
+}
+
 // parseHeader reads the header at the start of b and gives its length.
 func parseHeader(b []byte) (h pageHeader, n int, err error) {
 	r := headerReader{b: b[:min(len(b), maxHeader)]}
