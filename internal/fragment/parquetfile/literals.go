@@ -18,6 +18,9 @@ type packer struct {
 }
 
 const (
+	// packTiny is the size of a page that packing would hardly make smaller, for more than all else that
+	// writing it costs.
+	packTiny = 128
 	// packLeast is the size of a page below which packing costs nothing.
 	packLeast = 16 << 10
 	// packAgain is after how many pages a packer looks again.
@@ -26,6 +29,11 @@ const (
 
 // pack appends a page as a zstd frame.
 func (p *packer) pack(dst, page []byte, w *scratch) []byte {
+	if len(page) <= packTiny {
+		dst = binary.LittleEndian.AppendUint32(dst, zstdMagic)
+		dst = append(dst, zstdTiny, byte(len(page)))
+		return append(appendBlockHeader(dst, 1, blockRaw, len(page)), page...)
+	}
 	if len(page) < packLeast {
 		return zipper().EncodeAll(page, dst)
 	}
@@ -51,6 +59,7 @@ const (
 	zstdBlock = 128 << 10 // the most that a block holds
 	// A single segment whose size is given in four bytes, without checksum or dictionary.
 	zstdDescriptor = 2<<6 | 1<<5
+	zstdTiny       = 1 << 5 // the size in one byte
 
 	blockRaw        = 0
 	blockCompressed = 2
