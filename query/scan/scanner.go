@@ -8,7 +8,6 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/togodb/togo/query/expr"
 	"github.com/togodb/togo/query/fail"
@@ -254,12 +253,10 @@ func (x *run) addGroups(groups []*rowGroup) {
 func (x *run) work(f func(worker int) error) error {
 	select {
 	case w := <-x.workers:
-		began := time.Now()
-		defer func() {
-			x.stats.ReadCPU(time.Since(began))
-			x.workers <- w
-		}()
-		return f(w)
+		defer func() { x.workers <- w }()
+		used, err := measured(func() error { return f(w) })
+		x.stats.ReadCPU(used)
+		return err
 	case <-x.ctx.Done():
 		return x.ctx.Err()
 	}
