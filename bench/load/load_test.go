@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -74,6 +75,9 @@ func TestEventsAreWhatTheWorkloadSays(t *testing.T) {
 		share := 0.0
 		for i := range w.Tenants {
 			share += s.share(i)
+			if i < 3 && math.Abs(w.Share(i)/s.share(i)-1) > 1e-6 {
+				t.Errorf("%s: tenant %d has the share %g, not %g", name, i, s.share(i), w.Share(i))
+			}
 		}
 		if share < 0.999 || share > 1.001 {
 			t.Errorf("%s: shares of tenants add up to %g", name, share)

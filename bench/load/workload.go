@@ -17,6 +17,7 @@ import (
 	"embed"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -164,6 +165,15 @@ func (w *Workload) validate() error {
 		errs = append(errs, fmt.Errorf("duration: %s is not positive", time.Duration(w.Duration)))
 	}
 	return errors.Join(errs...)
+}
+
+// Share is what the tenant of a rank sends of all events, from 0 to 1.
+func (w *Workload) Share(rank int) float64 {
+	sum := 0.0
+	for i := range w.Tenants {
+		sum += math.Pow(float64(i+1), -w.Skew)
+	}
+	return math.Pow(float64(rank+1), -w.Skew) / sum
 }
 
 // Keys is how many attributes the events of a tenant may have.

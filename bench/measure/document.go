@@ -16,13 +16,17 @@ func (s *sampler) document() *result.Document {
 		Run: result.Run{
 			Sent: s.sent, SentBytes: s.bytes, Closed: s.closed, Stored: s.counts["stored"], Duplicates: s.counts["duplicates"],
 			Conflicts: s.counts["conflicts"], Dead: s.counts["dead"], Copies: s.r.heard().Copies,
-			SentPerS: per(float64(s.sent), s.loadS), ClosedPerS: per(float64(s.closed), elapsed), LagMax: s.lagMax, LagEnd: s.lagEnd,
+			SentPerS: per(float64(s.sent), s.loadS), ClosedPerS: per(float64(s.closed), s.judgedS), LagMax: s.lagMax, LagEnd: s.lagEnd,
 		},
 	}
 	s.roles(d)
 	end := s.r.began.Add(time.Duration(elapsed * float64(time.Second)))
 	for i, p := range s.r.probers {
 		if i == 0 {
+			if s.largestIsSmall() {
+				p.limit = s.r.SmallAge + time.Second
+				s.r.note("the tenant that sends most sends less than writer.small_tenant_bytes in a flush age, so its events may wait for writer.small_tenant_age, too")
+			}
 			d.Freshness = p.freshness(end)
 		} else {
 			d.SmallFreshness = p.freshness(end)
@@ -43,6 +47,12 @@ func (s *sampler) document() *result.Document {
 	}
 	d.Notes = s.r.notes
 	return d
+}
+
+// largestIsSmall says that the rule of small tenants holds for all tenants at this rate.
+func (s *sampler) largestIsSmall() bool {
+	inFlushAge := per(float64(s.bytes), s.loadS) * s.r.FlushAge.Seconds() * s.r.Workload.Share(0)
+	return s.r.SmallAge > 0 && inFlushAge < float64(s.r.SmallBytes)
 }
 
 // per is a over b, or 0 where b is.

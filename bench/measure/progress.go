@@ -41,7 +41,10 @@ func (r *rig) say(s *sampler) {
 	if cpu := last.CPUS["router"] + last.CPUS["writer"]; cpu > 0 {
 		line += fmt.Sprintf("  router+writer %.0f%% CPU, %s", 100*cpu/s.span.Seconds(), mebibytes(last.MemoryBytes["router"]+last.MemoryBytes["writer"]))
 	}
-	if r.heard().Done {
+	switch {
+	case s.judgedS > 0:
+		line += "  (the last commits)"
+	case r.heard().Done:
 		line += "  (the load has ended)"
 	}
 	switch {

@@ -43,6 +43,7 @@ type Plan struct {
 	Ahead      int64         // at most so many events are sent that are not closed; 0: any number
 	FlushAge   time.Duration // as configured
 	SmallAge   time.Duration // as configured for small tenants; 0: no such rule
+	SmallBytes int64         // a tenant that sends less in a flush age is small
 	Queries    bool          // ask the twelve queries all the time
 	Token      string        // for queries, where tokens are asked for
 	Profile    bool
@@ -87,8 +88,10 @@ type rig struct {
 
 // background are the goroutines that work beside the load.
 type background struct {
-	wait sync.WaitGroup
-	stop context.CancelFunc
+	wait       sync.WaitGroup
+	stopProbes context.CancelFunc // no more are sent; for others it is asked on
+	stopBeside context.CancelFunc // queries and profiles
+	stopAsking context.CancelFunc // for probes
 }
 
 func (r *rig) note(format string, args ...any) {
@@ -214,35 +217,37 @@ func (r *rig) startLoad(life context.Context) error {
 	}
 	r.began = time.Now()
 	go r.hear(c)
-	ctx, stop := context.WithCancel(life)
-	r.stop = stop
+	sending, stopProbes := context.WithCancel(life)
+	beside, stopBeside := context.WithCancel(life)
+	asking, stopAsking := context.WithCancel(life)
+	r.stopProbes, r.stopBeside, r.stopAsking = stopProbes, stopBeside, stopAsking
 	run := fmt.Sprint(r.began.UnixNano())
-	r.probe(ctx, run, 0, 500*time.Millisecond, r.FlushAge+time.Second)
+	r.probe(sending, asking, run, 0, 500*time.Millisecond, r.FlushAge+time.Second)
 	if r.SmallAge > 0 && r.Workload.Tenants > 1 {
-		r.probe(ctx, run, r.Workload.Tenants-1, time.Second, r.SmallAge+time.Second)
+		r.probe(sending, asking, run, r.Workload.Tenants-1, time.Second, r.SmallAge+time.Second)
 	}
 	if r.Queries {
 		r.inquiry = &interrogation{client: r.asker, tenant: load.TenantName(0), pause: 200 * time.Millisecond, ready: r.probers[0].any}
-		r.wait.Go(func() { r.inquiry.run(ctx) })
+		r.wait.Go(func() { r.inquiry.run(beside) })
 	}
 	if r.Profile {
 		for _, role := range roles {
-			r.wait.Go(func() { r.profile(ctx, role) })
+			r.wait.Go(func() { r.profile(beside, role) })
 		}
 	}
 	return nil
 }
 
 // probe measures the freshness of the tenant of a rank.
-func (r *rig) probe(ctx context.Context, run string, rank int, every, limit time.Duration) {
+func (r *rig) probe(sending, asking context.Context, run string, rank int, every, limit time.Duration) {
 	p := &prober{client: r.asker, sends: produces(r.producer), now: time.Now, run: run, tenant: load.TenantName(rank), every: every, limit: limit}
 	r.probers = append(r.probers, p)
 	r.wait.Go(func() {
-		if err := p.send(ctx); err != nil {
+		if err := p.send(sending); err != nil {
 			r.note("freshness: %v", err)
 		}
 	})
-	r.wait.Go(func() { p.ask(ctx) })
+	r.wait.Go(func() { p.ask(asking) })
 }
 
 func (r *rig) profile(ctx context.Context, role string) {
@@ -255,20 +260,17 @@ func (r *rig) profile(ctx context.Context, role string) {
 	r.profiles[role] = p
 }
 
-// during samples once a second until everything that was sent is judged. interrupted: ctx ended before.
+// during samples once a second until everything that was sent is closed, by the writer's own rules of when. interrupted: ctx ended
+// before.
 func (r *rig) during(ctx, life context.Context, s *sampler) (interrupted bool, err error) {
-	defer func() {
-		r.stop()
-		r.wait.Wait()
-	}()
+	defer r.stopAll()
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
-	var quietSince time.Time
 	generator := r.child(generated)
+	lastMove := time.Now()
 	for {
 		select {
 		case <-ctx.Done():
-			interrupted = true
 			_ = generator.in.Close() // the load ends
 			generator.stop(time.Minute)
 			return true, s.sample(life)
@@ -279,30 +281,36 @@ func (r *rig) during(ctx, life context.Context, s *sampler) (interrupted bool, e
 				return false, c.failure()
 			}
 		}
+		before, closed := s.judged, s.closed
 		if err := s.sample(life); err != nil {
 			return false, err
 		}
-		fmt.Fprintf(generator.in, "%d\n", s.closed)
+		if s.judged != before || s.closed != closed || !r.heard().Done {
+			lastMove = time.Now()
+		}
+		_, _ = fmt.Fprintf(generator.in, "%d\n", s.closed) // it may have ended
 		r.say(s)
 		if !r.heard().Done {
 			continue
 		}
 		s.loadEnded()
+		r.stopProbes()
 		if s.judged >= s.sent {
+			s.allJudged()
+			r.stopBeside()
+		}
+		if s.closed >= s.sent {
 			return false, nil
 		}
-		if s.moved || quietSince.IsZero() {
-			quietSince = time.Now()
-		}
-		if time.Since(quietSince) > drainLimit {
-			r.note("%d events were sent and not judged when nothing had moved for %s", s.sent-s.judged, drainLimit)
+		if limit := r.idleLimit(); time.Since(lastMove) > limit {
+			r.note("%d events were sent and not closed when nothing had moved for %s", s.sent-s.closed, limit)
 			return false, nil
 		}
 	}
 }
 
-// drainLimit is how long a run waits for events when none gets on.
-const drainLimit = 30 * time.Second
+// idleLimit is how long a run waits for events when none gets on: small tenants may let a writer wait.
+func (r *rig) idleLimit() time.Duration { return max(r.FlushAge, r.SmallAge) + 15*time.Second }
 
 // windUp lets the writer commit what it holds, and the queries see it.
 func (r *rig) windUp(life context.Context, s *sampler) error {
@@ -329,12 +337,19 @@ func (r *rig) windUp(life context.Context, s *sampler) error {
 	return nil
 }
 
+// stopAll ends the goroutines, if there are any.
+func (r *rig) stopAll() {
+	if r.stopProbes != nil {
+		r.stopProbes()
+		r.stopBeside()
+		r.stopAsking()
+	}
+	r.wait.Wait()
+}
+
 // close ends every child, the last one first.
 func (r *rig) close() {
-	if r.stop != nil {
-		r.stop()
-		r.wait.Wait()
-	}
+	r.stopAll()
 	if r.producer != nil {
 		r.producer.Close()
 	}

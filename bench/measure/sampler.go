@@ -23,11 +23,11 @@ type sampler struct {
 	sent, bytes    int64
 	counts         map[string]int64 // stored, duplicates, conflicts, dead: since the load began
 	closed, judged int64
-	moved          bool          // something was judged since the sample before
 	perSecond      float64       // sent, of late
 	span           time.Duration // since the sample before
 	lagMax, lagEnd int64
 	loadS          float64 // seconds that the load took; 0: it has not ended
+	judgedS        float64 // seconds until the last event was judged; 0: that has not been
 	measuredS      float64 // until the requests were counted
 	measuredClosed int64
 
@@ -126,8 +126,7 @@ func (s *sampler) sample(ctx context.Context) error {
 	for _, name := range outcomes {
 		outcome[name] = s.rose("writer", "togo_writer_"+name+"_total")
 	}
-	judged := s.rose("writer", "togo_writer_items_total")
-	s.moved, s.judged = judged != s.judged, judged
+	s.judged = s.rose("writer", "togo_writer_items_total")
 	s.add(time.Now(), outcome)
 	if s.at.Sub(s.lookedAt) >= lookEvery {
 		return s.look(ctx)
@@ -247,9 +246,17 @@ func (s *sampler) loadEnded() {
 	}
 }
 
+// allJudged notes that the fate of every event is decided, once.
+func (s *sampler) allJudged() {
+	if s.judgedS == 0 {
+		s.judgedS = s.seconds[len(s.seconds)-1].AtS
+	}
+}
+
 // lastCounts notes what the roles count, before some of them end.
 func (s *sampler) lastCounts(ctx context.Context) {
 	s.loadEnded()
+	s.allJudged()
 	for role, m := range s.scrape(ctx) {
 		if m != nil {
 			s.now[role] = m

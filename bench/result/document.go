@@ -93,7 +93,7 @@ type Run struct {
 	// Copies are those that the generator made: a check of Duplicates.
 	Copies          int64   `json:"copies" doc:"of sent, copies that the generator made"`
 	SentPerS        float64 `json:"sent_per_s" doc:"sent over the time of the load"`
-	ClosedPerS      float64 `json:"closed_per_s" better:"more" doc:"closed over the whole time"`
+	ClosedPerS      float64 `json:"closed_per_s" better:"more" doc:"closed over the time until the last one was judged; what is held for later commits, as small tenants' events are, was judged before"`
 	LagMax          int64   `json:"lag_max" better:"less" doc:"events sent and not closed, at most"`
 	LagEnd          int64   `json:"lag_end" doc:"the same when the load ended"`
 	CPUNsPerEvent   float64 `json:"cpu_ns_per_event" better:"less" doc:"CPU time of the processes of router and writer for each closed event, user and system"`

@@ -67,7 +67,7 @@ func (c benchRunCmd) Run(a *app) error {
 		Profile: c.Profile, Prices: prices, Progress: os.Stderr, Rewrite: isTerminal(os.Stderr), Logger: quiet, WriterStop: b.cfg.Writer.StopTimeout,
 	}
 	if b.cfg.Writer.SmallTenantBytes > 0 {
-		plan.SmallAge = max(b.cfg.Writer.SmallTenantAge, b.cfg.Writer.FlushAge)
+		plan.SmallAge, plan.SmallBytes = max(b.cfg.Writer.SmallTenantAge, b.cfg.Writer.FlushAge), b.cfg.Writer.SmallTenantBytes
 	}
 	machine := result.ThisMachine()
 	doc, err := measure.Run(a.ctx, plan)
