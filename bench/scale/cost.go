@@ -3,6 +3,8 @@ package scale
 import (
 	"cmp"
 	"slices"
+
+	"github.com/togodb/togo/bench/measure"
 )
 
 const (
@@ -13,9 +15,9 @@ const (
 	rolesThatPoll = 2    // router and writer; compactors look seldom
 )
 
-// dollars of requests.
-func (p Prices) dollars(c counts) float64 {
-	return p.Write*float64(c.writes+c.lists) + p.Read*float64(c.reads) // deleting is free
+// dollars of requests. Parts of uploads are PUTs; deleting is free.
+func dollars(p *measure.Prices, c counts) float64 {
+	return (p.PerThousand["put"]*float64(c.writes) + p.PerThousand["list"]*float64(c.lists) + p.PerThousand["get"]*float64(c.reads)) / 1000
 }
 
 // cost makes the whole of a shard's hour.
@@ -35,12 +37,12 @@ func cost(cfg Config, polled counts, perDay float64, h *hour) Volume {
 	objects := v.Fragments // id segments are few beside them
 	pages := objects / pageKeys
 	v.CollectS = pages * pageSeconds
-	v.DollarsFlush = cfg.Prices.dollars(h.flushFiles) * month
-	v.DollarsMerge = cfg.Prices.dollars(h.files.less(h.flushFiles)) * month
-	v.DollarsLog = cfg.Prices.dollars(h.log) * month
-	v.DollarsFollow = cfg.Prices.dollars(h.follow)*month + cfg.Prices.dollars(polled)*polls
-	v.DollarsCollect = cfg.Prices.Write * pages * processes * hoursPerMonth
-	v.DollarsStorage = cfg.Prices.GBMonth * v.StoredBytes / 1e9
+	v.DollarsFlush = dollars(cfg.Prices, h.flushFiles) * month
+	v.DollarsMerge = dollars(cfg.Prices, h.files.less(h.flushFiles)) * month
+	v.DollarsLog = dollars(cfg.Prices, h.log) * month
+	v.DollarsFollow = dollars(cfg.Prices, h.follow)*month + dollars(cfg.Prices, polled)*polls
+	v.DollarsCollect = dollars(cfg.Prices, counts{lists: int64(pages * processes * hoursPerMonth)})
+	v.DollarsStorage = cfg.Prices.Storage(v.StoredBytes)
 	v.DollarsMonth = v.DollarsFlush + v.DollarsMerge + v.DollarsLog + v.DollarsFollow + v.DollarsCollect + v.DollarsStorage
 	v.DollarsPerMillion = v.DollarsMonth / (perDay * hoursPerMonth / 24 / 1e6)
 	v.DollarsTenantMonth = v.DollarsMonth / float64(cfg.Tenants)

@@ -29,6 +29,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/togodb/togo/bench/measure"
 	"github.com/togodb/togo/bench/result"
 )
 
@@ -44,23 +45,14 @@ type Config struct {
 	Partitions    int       // of the intake topic
 	Processes     int       // that share the shards, of each role
 	Seed          uint64
-	Prices        Prices
+	Prices        *measure.Prices
 }
 
-// Prices are a store's list prices in dollars.
-type Prices struct {
-	Source  string  // whose, and of which day
-	Write   float64 // a PUT, LIST or part of an upload
-	Read    float64 // a GET
-	GBMonth float64 // a gigabyte (10^9) for a month
-}
-
-// Defaults is what `togo bench scale` runs.
+// Defaults is what `togo bench scale` runs; the prices are still to be set.
 func Defaults() Config {
 	return Config{
 		Tenants: 100_000, Shards: 1024, RetentionDays: 30, MovesPerDay: 1000,
 		EventsPerDay: []float64{1e8, 1e9, 1e10}, EventBytes: 550, Skew: 1, Partitions: 64, Processes: 64, Seed: 1,
-		Prices: Prices{Source: "Amazon S3 Standard, us-east-1, as of 2026-11", Write: 5e-6, Read: 4e-7, GBMonth: 0.023},
 	}
 }
 
@@ -71,7 +63,7 @@ func (c Config) Validate() error {
 		"tenants is not positive": c.Tenants > 0, "shards is not positive": c.Shards > 0, "retention is below two days": c.RetentionDays >= 2,
 		"moves a day are not in [0, tenants]": c.MovesPerDay >= 0 && c.MovesPerDay <= c.Tenants, "no events a day": len(c.EventsPerDay) > 0,
 		"event bytes are not positive": c.EventBytes > 0, "skew is not in [0, 3]": c.Skew >= 0 && c.Skew <= 3,
-		"partitions are not positive": c.Partitions > 0, "processes are not positive": c.Processes > 0,
+		"partitions are not positive": c.Partitions > 0, "processes are not positive": c.Processes > 0, "no prices": c.Prices != nil,
 	} {
 		if !ok {
 			errs = append(errs, errors.New(name))

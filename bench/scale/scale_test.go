@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/togodb/togo/bench/measure"
 	"github.com/togodb/togo/bench/result"
 	"github.com/togodb/togo/writer/shard"
 )
@@ -18,6 +19,10 @@ func tiny() Config {
 	c := Defaults()
 	c.Tenants, c.Shards, c.RetentionDays, c.MovesPerDay = 100, 4, 3, 10
 	c.EventsPerDay, c.Partitions, c.Processes = []float64{1e5, 1e6, 1e7}, 4, 2
+	var err error
+	if c.Prices, err = measure.ReadPrices(""); err != nil {
+		panic(err)
+	}
 	return c
 }
 
@@ -169,10 +174,10 @@ func TestShares(t *testing.T) {
 }
 
 func TestConfig(t *testing.T) {
-	if err := Defaults().Validate(); err != nil {
+	c := Defaults()
+	if err := c.Validate(); err == nil || err.Error() != "no prices" {
 		t.Error(err)
 	}
-	c := Defaults()
 	c.Tenants, c.RetentionDays, c.EventsPerDay = 0, 1, []float64{5, 5}
 	err := c.Validate()
 	for _, want := range []string{"tenants", "retention", "does not rise"} {

@@ -5,6 +5,7 @@ import (
 	"os"
 	"strings"
 
+	"github.com/togodb/togo/bench/measure"
 	"github.com/togodb/togo/bench/result"
 	"github.com/togodb/togo/bench/scale"
 )
@@ -16,6 +17,7 @@ type benchScaleCmd struct {
 	Moves     int       `help:"Tenants that get other shards each day." default:"1000"`
 	Events    []float64 `help:"Events a day of all tenants, from little to much." default:"1e8,1e9,1e10"`
 	Processes int       `help:"Processes of each role, which share the shards." default:"64"`
+	Prices    string    `help:"List prices of the store (YAML); without it those of Amazon S3 that come with the program." type:"existingfile" placeholder:"FILE"`
 	Seed      uint64    `help:"Of the events." default:"1"`
 	Out       string    `help:"Where the report goes (JSON); its plot of costs goes beside it." default:"bench/results/scale.json" placeholder:"FILE"`
 }
@@ -24,6 +26,10 @@ func (c benchScaleCmd) Run(a *app) error {
 	cfg := scale.Defaults()
 	cfg.Tenants, cfg.Shards, cfg.RetentionDays, cfg.MovesPerDay = c.Tenants, c.Shards, c.Days, min(c.Moves, c.Tenants)
 	cfg.EventsPerDay, cfg.Processes, cfg.Seed = c.Events, c.Processes, c.Seed
+	var err error
+	if cfg.Prices, err = measure.ReadPrices(c.Prices); err != nil {
+		return fmt.Errorf("bench scale: %w", err)
+	}
 	report, err := scale.Run(a.ctx, cfg, func(line string) { fmt.Fprintln(os.Stderr, line) })
 	if err != nil {
 		return err

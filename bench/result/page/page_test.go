@@ -21,11 +21,12 @@ func sample(n int) *result.Document {
 	d := &result.Document{
 		Format: result.Format, Command: "togo bench --workload small --for 1m", Started: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC),
 		ElapsedS: float64(n), Program: result.Program{Version: "v1 <dev>", Go: "go1.26"},
-		Machine:   result.Machine{OS: "linux 6.1", Arch: "amd64", CPU: "AMD EPYC", Cores: 2, MemoryBytes: 24 << 30, LoadBefore: 0.1},
-		Workload:  result.Workload{Name: "small", Seed: 1, Tenants: 200, EventBytes: 550, Keys: 25, DuplicateShare: 0.02, RatePerS: 50000},
-		Setup:     result.Setup{Kafka: "embedded", Store: "directory", Shards: 4, IntakePartitions: 4, Processes: map[string]int{"router": 1, "writer": 2}, Settings: map[string]string{"writer.flush_age": "5s"}},
-		Run:       result.Run{Sent: 3_000_000, Copies: 60_000, Closed: 3_000_000, Stored: 2_940_000, Duplicates: 60_000, ClosedPerS: 49_900, CPUNsPerEvent: 7400, CPUSPerMillion: 7.4, PeakMemoryBytes: 700 << 20},
-		Freshness: &result.Freshness{Probes: 120, P50S: 3, P99S: 5.6, MaxS: 6, LimitS: 6},
+		Machine:        result.Machine{OS: "linux 6.1", Arch: "amd64", CPU: "AMD EPYC", Cores: 2, MemoryBytes: 24 << 30, LoadBefore: 0.1},
+		Workload:       result.Workload{Name: "small", Seed: 1, Tenants: 200, EventBytes: 550, Keys: 25, DuplicateShare: 0.02, RatePerS: 50000},
+		Setup:          result.Setup{Kafka: "embedded", Store: "directory", Shards: 4, IntakePartitions: 4, Processes: map[string]int{"router": 1, "writer": 2}, Settings: map[string]string{"writer.flush_age": "5s"}},
+		Run:            result.Run{Sent: 3_000_000, Copies: 60_000, Closed: 3_000_000, Stored: 2_940_000, Duplicates: 60_000, ClosedPerS: 49_900, CPUNsPerEvent: 7400, CPUSPerMillion: 7.4, PeakMemoryBytes: 700 << 20},
+		Freshness:      &result.Freshness{Probes: 120, P50S: 3, P99S: 5.6, MaxS: 6, LimitS: 6},
+		SmallFreshness: &result.Freshness{Probes: 7, P50S: 31, P99S: 58, MaxS: 59, LimitS: 61},
 		Roles: []result.Role{
 			{Role: "router", Processes: 1, CPUS: 9, CPUNsPerEvent: 3000, PeakMemoryBytes: 200 << 20},
 			{Role: "writer", Processes: 2, CPUS: 13, CPUNsPerEvent: 4400, PeakMemoryBytes: 500 << 20, GCShare: &gc,
@@ -71,7 +72,7 @@ func TestPage(t *testing.T) {
 	for _, want := range []string{
 		"v1 &lt;dev&gt;", "AMD EPYC", "nothing &amp; nobody", "writer.flush_age=5s", "7.4 s", "700 MiB", "3 s · 5.6 s", "$0.0045",
 		"21.7 bytes each", "below 1 MiB", "from 1 MiB", "<td>needle</td>", "4 ms", "width:60.0%", "2940000", "router 1, writer 2",
-		"Ingest over time", "Lag:", "Freshness:", "CPU time by role", "Resident memory", "Requests to the store", "Bytes written", "Live fragments by size",
+		"of 7 probes 0 were not seen", "58 s", "Ingest over time", "Lag:", "Freshness:", "CPU time by role", "Resident memory", "Requests to the store", "Bytes written", "Live fragments by size",
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the page lacks %q", want)
