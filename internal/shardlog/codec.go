@@ -61,8 +61,16 @@ func Decode(b []byte) (Record, error) {
 	return r, nil
 }
 
+// currentFormat is how a text of this format begins.
+var currentFormat = fmt.Appendf(nil, `{"format":%d,`, Format)
+
 // checkFormat looks at the format number alone, which every format has.
 func checkFormat(b []byte) error {
+	// A text of ours needs no reading of its own for it, which is a quarter of a start's CPU time. A second
+	// key of the name, wherever it stands, would count instead.
+	if bytes.HasPrefix(b, currentFormat) && bytes.Count(b, []byte(`"format"`)) == 1 {
+		return nil
+	}
 	var head struct {
 		Format int `json:"format"`
 	}
