@@ -130,6 +130,8 @@ func TestStepsGoByTheInnermostFunction(t *testing.T) {
 	for _, c := range []struct{ want, stack string }{
 		{"encode", "runtime.mallocgc github.com/togodb/togo/internal/fragment/parquetfile.(*Writer).Write github.com/togodb/togo/writer.(*session).encodeFile"},
 		{"store", "syscall.write github.com/togodb/togo/internal/objstore.(*Dir).Put github.com/togodb/togo/writer.(*session).upload"},
+		{"zstd", "github.com/klauspost/compress/zstd.(*Encoder).EncodeAll github.com/togodb/togo/internal/fragment/parquetfile.(*Writer).Write"},
+		{"network", "syscall.write net.(*conn).Write github.com/twmb/franz-go/pkg/kgo.(*brokerCxn).writeRequest"},
 		{"gc", "runtime.scanobject runtime.gcDrain runtime.gcBgMarkWorker"},
 		{"other", "runtime.mcall runtime.schedule"},
 		{"decode", "github.com/togodb/togo/internal/event.Extract github.com/togodb/togo/router.(*Core).Step"},

@@ -58,7 +58,7 @@ func produces(p *kafka.Producer) func(context.Context, string, []byte) error {
 func (p *prober) send(ctx context.Context) error {
 	tick := time.NewTicker(p.every)
 	defer tick.Stop()
-	for n := 0; ; n++ {
+	for n := 0; ctx.Err() == nil; n++ {
 		id := fmt.Sprintf("probe-%s-%s-%d", p.run, p.tenant, n)
 		value := fmt.Appendf(nil, `{"timestamp":"%s","event_id":"%s","service":"probe","level":"info","status":200,"host":"probe","retries":0,`+
 			`"http":{"bytes":0,"duration_ms":0.5},"user":{"id":0},"trace_id":"`+needle+`","message":"is it there?"}`,
@@ -73,10 +73,10 @@ func (p *prober) send(ctx context.Context) error {
 		p.mu.Unlock()
 		select {
 		case <-ctx.Done():
-			return nil
 		case <-tick.C:
 		}
 	}
+	return nil
 }
 
 // ask looks for probes until ctx ends.

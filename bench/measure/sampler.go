@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"os"
 	"sync"
 	"time"
 
@@ -60,6 +61,9 @@ func newSampler(ctx context.Context, r *rig) (*sampler, error) {
 	}
 	for _, c := range r.children {
 		c.base = c.cpu()
+	}
+	if _, err := os.Stat("/proc/self/stat"); err != nil {
+		r.note("there is no /proc: no memory and no CPU time by second was measured (they are 0), and CPU time by role has the start in it")
 	}
 	s.now = maps.Clone(s.first)
 	return s, nil

@@ -21,6 +21,10 @@ var rules = []rule{
 	{"runtime.gcBgMarkWorker", "gc"},
 	{"runtime.bgsweep", "gc"},
 	{"runtime.bgscavenge", "gc"},
+	{"github.com/pierrec/lz4/", "kafka compression"}, // Parquet and the shard logs take zstd
+	{"github.com/klauspost/compress/s2.", "kafka compression"},
+	{"github.com/klauspost/compress/zstd.", "zstd"},
+	{"net.(*", "network"},
 	{"github.com/togodb/togo/internal/event/jsonscan.", "decode"},
 	{"github.com/togodb/togo/internal/event.", "decode"},
 	{"github.com/togodb/togo/writer/dedup.", "dedup"},
