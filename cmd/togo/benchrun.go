@@ -171,6 +171,9 @@ func (c benchRunCmd) setup(a *app, folder string) (*benchSetup, error) {
 		b.setup.Kafka = strings.Join(b.cfg.Kafka[b.topic.Cluster].Brokers, ",")
 	}
 	b.setup.Store = "directory " + b.cfg.Store.Dir
+	if c.Folder == "" && set["store.dir"] != "" {
+		b.setup.Store = "directory, temporary"
+	}
 	if b.cfg.Store.Dir == "" {
 		b.setup.Store = "bucket " + b.cfg.Store.S3.Bucket
 	}
@@ -178,7 +181,7 @@ func (c benchRunCmd) setup(a *app, folder string) (*benchSetup, error) {
 	b.setup.Processes = map[string]int{"router": 1, "writer": 1, "compactor": 1, "query": 1, "generator": 1}
 	b.setup.Settings = map[string]string{}
 	for _, s := range a.cli.Set {
-		if name, value, _ := strings.Cut(s, "="); set[name] == "" && name != "kafka" && !strings.Contains(name, "tokens") && !strings.Contains(name, "secret") {
+		if name, value, _ := strings.Cut(s, "="); set[name] == "" && !strings.HasPrefix(name, "kafka") && !strings.Contains(name, "tokens") && !strings.Contains(name, "secret") {
 			b.setup.Settings[name] = value
 		}
 	}
