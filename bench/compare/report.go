@@ -49,10 +49,10 @@ func (r *report) all(ctx context.Context) (err error) {
 	if err := r.embedded(ctx); err != nil {
 		return err
 	}
-	if err := r.servers(ctx); err != nil {
+	if err := r.limits(ctx); err != nil {
 		return err
 	}
-	return r.limits(ctx)
+	return r.servers(ctx)
 }
 
 // step runs one in a process of its own.

@@ -21,7 +21,8 @@ import (
 // ConnectVariable names the environment variable with the folder of Kafka Connect's and the sink's jars (connect/pom.xml).
 const ConnectVariable = "TOGO_CONNECT_LIBS"
 
-// worker is a process of Kafka Connect that runs one connector.
+// worker is a process of Kafka Connect that runs one connector. Where nothing new comes, a sink learns that it is to commit only when its
+// offsets are.
 const worker = `
 bootstrap.servers=%[1]s
 listeners=http://%[2]s
@@ -31,14 +32,16 @@ value.converter.schemas.enable=false
 offset.storage.file.filename=%[3]s/offsets
 consumer.auto.offset.reset=earliest
 consumer.max.poll.records=5000
+offset.flush.interval.ms=5000
 `
 
 // connector has the Iceberg sink make one table, partitioned by tenant, whose Parquet is packed by zstd's fastest level. It commits every
-// minute: each commit writes a file for each tenant and task, and with ten seconds it did little else. Its own default is five minutes.
+// minute: each commit writes a file for each tenant, and with ten seconds it did little else. Its own default is five minutes.
+// One task reads both partitions: of two, one failed in the race to make the table's namespace.
 const connector = `
 name=` + sinkName + `
 connector.class=org.apache.iceberg.connect.IcebergSinkConnector
-tasks.max=2
+tasks.max=1
 topics=` + intakeTopic + `
 iceberg.tables=compare.events
 iceberg.tables.auto-create-enabled=true
