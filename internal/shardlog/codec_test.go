@@ -171,3 +171,18 @@ func FuzzBitmap(f *testing.F) {
 		}
 	})
 }
+
+// A second key of the name counts, as it does where the whole text is read.
+func TestFormatIsFound(t *testing.T) {
+	for text, newer := range map[string]bool{
+		`{"format":1,"kind":"claim"}`:             false,
+		`{"kind":"claim","format":1}`:             false,
+		`{"format":1,"owner":"\"format\":9"}`:     false,
+		`{"format":1,"kind":"claim","format":99}`: true,
+		`{"format":99,"kind":"claim"}`:            true,
+	} {
+		if err := checkFormat([]byte(text)); errors.Is(err, ErrNewerFormat) != newer || !newer && err != nil {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+}
