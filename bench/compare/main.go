@@ -29,7 +29,7 @@ import (
 func main() {
 	var o options
 	flag.IntVar(&o.events, "events", 1_000_000, "that each step takes")
-	flag.StringVar(&o.only, "only", "", "steps whose name contains one of these, split by commas; what they need is run too")
+	flag.StringVar(&o.only, "only", "", "steps whose name contains one of these, split by commas; what these need is run too")
 	flag.StringVar(&o.dir, "dir", "", "where everything lies during the run; default: a folder that is removed at the end")
 	flag.StringVar(&o.togo, "togo", "", "the program; default: built from this tree")
 	flag.StringVar(&o.connect, "connect", os.Getenv(ConnectVariable), "folder with the jars of Kafka Connect and the Iceberg sink (connect/pom.xml)")
