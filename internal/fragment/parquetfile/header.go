@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"math"
 
 	"github.com/parquet-go/parquet-go/format"
 )
@@ -158,7 +159,7 @@ func parseHeader(b []byte) (h pageHeader, n int, err error) {
 		return h, 0, r.err
 	case parts != 1:
 		return h, 0, fmt.Errorf("a page of type %d with %d headers", kind, parts)
-	case h.values < 0 || h.values > MaxPageValues || h.raw < 0 || h.compressed < 0:
+	case h.values < 0 || h.values > MaxPageValues || h.raw < 0 || h.compressed < 0 || max(h.raw, h.compressed) > math.MaxInt32:
 		return h, 0, fmt.Errorf("a page of %d values, %d bytes, %d in the file", h.values, h.raw, h.compressed)
 	}
 	return h, r.at, nil
