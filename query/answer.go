@@ -49,7 +49,7 @@ func (c *counter) batch(b *vec.Batch) error {
 	}
 	enough := c.limit > 0 && c.rows+int64(b.Len) > c.limit
 	if enough {
-		if b = first(b, int(c.limit-c.rows)); b.Len > 0 {
+		if b = b.Slice(0, int(c.limit-c.rows)); b.Len > 0 {
 			if err := c.out.Batch(b); err != nil {
 				return err
 			}
@@ -61,17 +61,6 @@ func (c *counter) batch(b *vec.Batch) error {
 		return fail.New(fail.TooLarge, "the answer has more than %d rows (max_rows); add a LIMIT, conditions, or aggregate", c.most)
 	}
 	return c.out.Batch(b)
-}
-
-// first are the first n rows of a batch.
-func first(b *vec.Batch, n int) *vec.Batch {
-	out := &vec.Batch{Len: n, Cols: make([]*vec.Vector, len(b.Cols))}
-	for i, v := range b.Cols {
-		cut := *v
-		cut.Len = n
-		out.Cols[i] = &cut
-	}
-	return out
 }
 
 // bounded adds the request's bounds to the conditions. Its limit is the select's where that has none: one row more, which tells

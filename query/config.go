@@ -3,7 +3,6 @@ package query
 import (
 	"errors"
 	"fmt"
-	"runtime"
 	"time"
 )
 
@@ -32,13 +31,10 @@ func DefaultConfig() Config {
 }
 
 // Validate reports every mistake.
-func (c *Config) Validate() error {
-	if c.Workers == 0 {
-		c.Workers = runtime.GOMAXPROCS(0)
-	}
+func (c Config) Validate() error {
 	var errs []error
 	for name, v := range map[string]int64{
-		"max_time": int64(c.MaxTime), "max_memory": c.MaxMemory, "sure_memory": c.SureMemory, "shared_memory": c.SharedMemory, "max_text_bytes": int64(c.MaxText), "max_pattern_bytes": int64(c.MaxPattern), "workers": int64(c.Workers),
+		"max_time": int64(c.MaxTime), "max_memory": c.MaxMemory, "sure_memory": c.SureMemory, "shared_memory": c.SharedMemory, "max_text_bytes": int64(c.MaxText), "max_pattern_bytes": int64(c.MaxPattern),
 		"max_age": int64(c.MaxAge), "state_bytes": c.StateBytes, "footer_bytes": c.FooterBytes, "cache_bytes": c.CacheBytes,
 	} {
 		if v < 1 {
@@ -47,6 +43,9 @@ func (c *Config) Validate() error {
 	}
 	if c.MaxRows < 0 || c.MaxScanBytes < 0 {
 		errs = append(errs, fmt.Errorf("max_rows and max_scan_bytes must not be negative (%d, %d); 0 is no bound", c.MaxRows, c.MaxScanBytes))
+	}
+	if c.Workers < 0 {
+		errs = append(errs, fmt.Errorf("workers: %d is negative; 0 is as many as there are processors", c.Workers))
 	}
 	return errors.Join(errs...)
 }

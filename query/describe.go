@@ -1,6 +1,7 @@
 package query
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"math"
@@ -53,13 +54,13 @@ func (e *Engine) Schema(ctx context.Context, tenant event.TenantID, table string
 		}
 		d := &description{columns: schemaOf(table, columns).Columns}
 		files := snap.Fragments(bound(from, math.MinInt64), bound(to, snapshot.Unbounded))
-		slices.SortFunc(files, func(a, b scan.Fragment) int { return int(b.Bucket - a.Bucket) })
+		slices.SortFunc(files, func(a, b scan.Fragment) int { return cmp.Compare(b.Bucket, a.Bucket) })
 		sampled := len(files) > describeFiles
 		err = d.read(ctx, e.Files, files[:min(len(files), describeFiles)])
 		if err == nil {
 			return &Schema{Table: table, Columns: d.shown(), Snapshot: e.Snapshots.Token(snap.Vector), Sampled: sampled}, nil
 		}
-		if err = e.Snapshots.Explain(ctx, snap, err); err != snapshot.ErrPlanAgain || try == planTries {
+		if err = e.Snapshots.Explain(ctx, snap, err); !errors.Is(err, snapshot.ErrPlanAgain) || try == planTries {
 			return nil, err
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"runtime"
 	"runtime/debug"
 	"strings"
 	"time"
@@ -66,6 +67,9 @@ func NewEngine(cfg Config, d Deps) (*Engine, error) {
 	}
 	if d.Now == nil {
 		d.Now = time.Now
+	}
+	if cfg.Workers == 0 {
+		cfg.Workers = runtime.GOMAXPROCS(0)
 	}
 	return &Engine{cfg: cfg, Deps: d, functions: funcs.Library(), memory: memory.NewPool(cfg.SureMemory, cfg.SharedMemory)}, nil
 }
