@@ -92,7 +92,7 @@ func (p *Paths) object(s *scanner, n *node, values []Value, i, depth int) int {
 		if c := n.find(key); c != nil {
 			i = p.value(s, c, values, value, depth)
 		} else {
-			i, _, _ = s.skip(value, depth)
+			i = p.pass(s, value, depth)
 		}
 		if i == failed {
 			return failed
@@ -108,6 +108,25 @@ func (p *Paths) object(s *scanner, n *node, values []Value, i, depth int) int {
 		}
 	}
 }
+
+// pass validates the value at i, which no path goes through, inside depth containers.
+// Strings and objects need not take the way of all values.
+func (p *Paths) pass(s *scanner, i, depth int) int {
+	switch c := at(s.doc, i); {
+	case c == '"':
+		if i, _ = s.str(i + 1); i == failed {
+			return failed
+		}
+		return i + 1
+	case c == '{' && depth < MaxDepth:
+		return p.object(s, &nothing, nil, i+1, depth+1)
+	}
+	i, _, _ = s.skip(i, depth)
+	return i
+}
+
+// nothing is a node that no path goes through.
+var nothing node
 
 func (n *node) find(key []byte) *node {
 	if n.lengths>>(len(key)&63)&1 == 0 {

@@ -7,8 +7,8 @@ import (
 )
 
 // manyKeys is the number of members from which an object's keys are found in a hash
-// table. Below it a 64-bit filter tells nearly all new keys from known ones, and the
-// others are compared one by one.
+// table. Below it a filter of 512 bits tells nearly all new keys from known ones, and the
+// others are compared one by one, which costs as much as reading some members.
 const manyKeys = 32
 
 // siblings are the keys of one object seen so far.
@@ -16,7 +16,7 @@ type siblings struct {
 	first  uint32 // token of the first member
 	count  int
 	depth  int
-	filter uint64
+	filter [8]uint64
 }
 
 // keyTable finds the keys of one large object. Slots hold a token's index plus one.
@@ -36,9 +36,10 @@ func (t *Tape) repeated(seen *siblings, key []byte) {
 		t.lookUp(seen, key, next)
 		return
 	}
-	bit := uint64(1) << (filterHash(key) >> 58)
-	if seen.filter&bit == 0 {
-		seen.filter |= bit
+	h := filterHash(key)
+	word, bit := &seen.filter[h>>61], uint64(1)<<(h>>55&63)
+	if *word&bit == 0 {
+		*word |= bit
 		return
 	}
 	for j := seen.first; j < next; j = t.Tokens[j].Next {

@@ -118,6 +118,20 @@ func special(x uint64) uint64 {
 // index it returns.
 func (s *scanner) str(start int) (int, Flag) {
 	doc := s.doc
+	for i := start; i+8 <= len(doc); i += 8 {
+		if m := special(binary.LittleEndian.Uint64(doc[i:])); m != 0 {
+			if i += bits.TrailingZeros64(m) >> 3; at(doc, i) == '"' {
+				return i, 0
+			}
+			break
+		}
+	}
+	return s.anyString(start)
+}
+
+// anyString is str of a string that may have more than plain text.
+func (s *scanner) anyString(start int) (int, Flag) {
+	doc := s.doc
 	i := start
 	var flags Flag
 	wide := false
@@ -296,26 +310,24 @@ func (s *scanner) key(i int) (end, value int, flags Flag) {
 		return failed, s.fail(i, "expected a key"), 0
 	}
 	doc := s.doc
-	// Most keys are plain and end within eight bytes or sixteen.
-	end = i + 1
-	for end+8 <= len(doc) {
-		m := special(binary.LittleEndian.Uint64(doc[end:]))
-		if m != 0 {
+	// Most keys are plain, and end within eight bytes or sixteen; most values follow at once.
+	for end = i + 1; end+8 <= len(doc); end += 8 {
+		if m := special(binary.LittleEndian.Uint64(doc[end:])); m != 0 {
 			end += bits.TrailingZeros64(m) >> 3
+			if end+2 < len(doc) && doc[end] == '"' && doc[end+1] == ':' && doc[end+2] > ' ' {
+				return end, end + 2, 0
+			}
 			break
 		}
-		end += 8
 	}
 	if at(doc, end) != '"' {
 		if end, flags = s.str(i + 1); end == failed {
 			return failed, failed, 0
 		}
 	}
-	i = end + 1
+	i = space(doc, end+1)
 	if at(doc, i) != ':' {
-		if i = space(doc, i); at(doc, i) != ':' {
-			return failed, s.fail(i, "expected a colon"), 0
-		}
+		return failed, s.fail(i, "expected a colon"), 0
 	}
 	return end, space(doc, i+1), flags
 }
