@@ -9,8 +9,8 @@
 //
 //  1. Columns are leaves of the root, required or optional, never repeated.
 //  2. Pages are version 1, compressed each for itself with zstd, with a CRC. A page ends
-//     at PageRows rows or PageBytes bytes; a value above that has a page that
-//     begins with it, so that no other page grows.
+//     at PageRows rows or PageBytes bytes, of text that repeats at SmallPageBytes;
+//     a value above that has a page that begins with it, so that no other page grows.
 //  3. A row group has RowGroupRows rows, or fewer whose values have RowGroupBytes; its
 //     columns lie one after the other, each with its dictionary page first, then the row
 //     group's Bloom filters.
@@ -51,9 +51,10 @@ const (
 // little, and large enough to compress; row groups suit engines that work on one a
 // thread.
 const (
-	PageRows     = 16 << 10
-	PageBytes    = 256 << 10
-	RowGroupRows = 128 << 10
+	PageRows       = 16 << 10
+	PageBytes      = 256 << 10
+	SmallPageBytes = 64 << 10
+	RowGroupRows   = 128 << 10
 	// RowGroupBytes are of byte arrays. A reader that takes whole row groups needs
 	// memory for one; one that sorts it anew, for a column of it.
 	RowGroupBytes = 64 << 20

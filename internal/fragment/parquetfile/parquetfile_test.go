@@ -256,6 +256,48 @@ func TestAHugeValueHasAPageOfItsOwn(t *testing.T) {
 	}
 }
 
+// TestTextThatRepeatsHasSmallPages: messages have, after the first page; ids have large ones.
+func TestTextThatRepeatsHasSmallPages(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	columns := []*Column{NewColumn("message", 1, String), NewColumn("id", 2, String)}
+	const rows = 60_000
+	perm := make([]int32, rows)
+	for row := range rows {
+		columns[0].AppendBytes(row, fmt.Appendf(nil, "request %d of the user was finished in time after %d tries", row, r.IntN(5)))
+		columns[1].AppendBytes(row, fmt.Appendf(nil, "%016x%016x", r.Uint64(), r.Uint64()))
+		perm[row] = int32(row)
+	}
+	body, err := Write(nil, columns, perm, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := parquet.OpenFile(bytes.NewReader(body), int64(len(body)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []int64{SmallPageBytes, PageBytes} {
+		chunk := f.Metadata().RowGroups[0].Columns[i].MetaData
+		from, to := chunk.DataPageOffset, chunk.DataPageOffset+chunk.TotalCompressedSize
+		pages, err := FindPages(body[from:to], from, rows)
+		if err != nil || len(pages) < 4 {
+			t.Fatalf("%d pages, %v", len(pages), err)
+		}
+		for k, p := range pages[:len(pages)-1] {
+			h, _, err := parseHeader(body[p.Offset:])
+			if err != nil {
+				t.Fatal(err)
+			}
+			most := want
+			if k == 0 {
+				most = PageBytes
+			}
+			if h.raw < most*99/100 || h.raw > most*101/100 {
+				t.Errorf("column %d: page %d has %d bytes, not about %d", i, k, h.raw, most)
+			}
+		}
+	}
+}
+
 func TestTextIsInternedWhileItPays(t *testing.T) {
 	few, many := NewColumn("few", 1, String), NewColumn("many", 2, String)
 	for row := range 10_000 {

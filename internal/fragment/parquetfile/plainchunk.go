@@ -13,6 +13,8 @@ func appendPlain(dst, b []byte) []byte {
 	return append(binary.LittleEndian.AppendUint32(dst, uint32(len(b))), b...)
 }
 
+func (k *chunk) pageBytes() int { return k.w.packers[k.column].pageBytes() }
+
 // startPlain begins a chunk of byte arrays whose values and nulls come by plain and null,
 // ended by endPlain.
 func (k *chunk) startPlain() {
@@ -33,7 +35,7 @@ func (k *chunk) null() error {
 }
 
 func (k *chunk) plain(b []byte) error {
-	if n := k.rows - k.pageRow; n == PageRows || n > 0 && len(k.w.body)+4+len(b) > PageBytes {
+	if n := k.rows - k.pageRow; n == PageRows || n > 0 && len(k.w.body)+4+len(b) > k.pageBytes() {
 		if err := k.plainPage(); err != nil {
 			return err
 		}
@@ -90,7 +92,7 @@ func (k *chunk) plainRun(v *Values, from, n int) error {
 func (k *chunk) room(v *Values, from, n int, start uint32) int {
 	taken := k.rows - k.pageRow
 	n = min(n, PageRows-taken)
-	left := PageBytes - len(k.w.body)
+	left := k.pageBytes() - len(k.w.body)
 	if n == 0 || int(v.ends[from+n-1]-start) <= left {
 		return n
 	}
