@@ -87,9 +87,7 @@ func (p *Page) Expand() []int32 {
 	p.codes = grown(p.codes, p.Rows)
 	at := 0
 	for _, r := range p.runs {
-		for i := at; i < r.End; i++ {
-			p.codes[i] = r.Code
-		}
+		repeat(p.codes[at:r.End], r.Code)
 		at = r.End
 	}
 	return p.codes
