@@ -18,7 +18,7 @@ type Config struct {
 	MaxPattern   int           `yaml:"max_pattern_bytes" doc:"Of a regular expression."`
 	MaxAge       time.Duration `yaml:"max_age" doc:"An answer holds whatever was committed this long before it was asked for."`
 	StateBytes   int64         `yaml:"state_bytes" doc:"Memory for the shard logs of tenants that were queried lately."`
-	FooterBytes  int64         `yaml:"footer_bytes" doc:"Memory for the footers of files that were queried lately."`
+	FooterBytes  int64         `yaml:"footer_bytes" doc:"Memory for the footers and dictionaries of files that were queried lately."`
 	CacheDir     string        `yaml:"cache_dir" doc:"A local directory for parts of files that were read from the store; it may be deleted at any time. Empty: no cache, which is right where the store is a local directory."`
 	CacheBytes   int64         `yaml:"cache_bytes" doc:"Bytes of the cache on the disk."`
 	Workers      int           `yaml:"workers" doc:"Threads that one query may use; 0: as many as there are processors."`

@@ -23,7 +23,7 @@ import (
 // Files tell what can be told of files without reading their rows; *scan.Scanner does.
 type Files interface {
 	// Columns are those that a file has, with their bounds.
-	Columns(ctx context.Context, f scan.Fragment, stats *scan.Stats) ([]scan.ColumnBounds, error)
+	Columns(ctx context.Context, r *scan.Request, f *scan.Fragment) ([]scan.ColumnBounds, error)
 	// Prune gives the fragments that a scan would open, by their records.
 	Prune(r *scan.Request) []scan.Fragment
 }
@@ -56,7 +56,9 @@ func (e *Engine) Schema(ctx context.Context, tenant event.TenantID, table string
 		files := snap.Fragments(bound(from, math.MinInt64), bound(to, snapshot.Unbounded))
 		slices.SortFunc(files, func(a, b scan.Fragment) int { return cmp.Compare(b.Bucket, a.Bucket) })
 		sampled := len(files) > describeFiles
-		err = d.read(ctx, e.Files, files[:min(len(files), describeFiles)])
+		err = d.read(ctx, e.Files, &scan.Request{
+			Tenant: tenant, Kind: kind, TenantColumns: len(columns.All()), Fragments: files[:min(len(files), describeFiles)], Stats: new(scan.Stats),
+		})
 		if err == nil {
 			return &Schema{Table: table, Columns: d.shown(), Snapshot: e.Snapshots.Token(snap.Vector), Sampled: sampled}, nil
 		}
@@ -80,14 +82,13 @@ type description struct {
 }
 
 // read takes the footers of some files at a time, in their order.
-func (d *description) read(ctx context.Context, of Files, files []scan.Fragment) error {
+func (d *description) read(ctx context.Context, of Files, r *scan.Request) error {
 	d.examples = map[string][]string{}
-	stats := &scan.Stats{}
-	for part := range slices.Chunk(files, describeParallel) {
+	for part := range slices.Chunk(r.Fragments, describeParallel) {
 		columns, errs := make([][]scan.ColumnBounds, len(part)), make([]error, len(part))
 		var all sync.WaitGroup
-		for i, f := range part {
-			all.Go(func() { columns[i], errs[i] = of.Columns(ctx, f, stats) })
+		for i := range part {
+			all.Go(func() { columns[i], errs[i] = of.Columns(ctx, r, &part[i]) })
 		}
 		all.Wait()
 		if err := errors.Join(errs...); err != nil {

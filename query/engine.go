@@ -179,7 +179,7 @@ func (e *Engine) plan(ctx context.Context, r Request, sel *sql.Select, env *expr
 	}
 	request := p.Request
 	request.Tenant, request.Kind, request.Floor, request.Options = r.Tenant, kind, snap.Floor, r.Options
-	request.MaxBytes = e.cfg.MaxScanBytes
+	request.MaxBytes, request.TenantColumns = e.cfg.MaxScanBytes, len(columns.All())
 	request.Fragments = snap.Fragments(p.Times())
 	return &plan{Plan: p, snap: snap}, nil
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/parquet-go/parquet-go"
@@ -60,6 +61,17 @@ func TestFooterAgreesWithAnotherReader(t *testing.T) {
 			spans, err := parquetfile.ReadOffsetIndex(body[k.OffsetIndex.From:k.OffsetIndex.To], k.Data, k.To, f.Groups[g].Rows)
 			if err != nil {
 				t.Fatal(err)
+			}
+			if found, err := parquetfile.FindPages(body[k.Data:k.To], k.Data, f.Groups[g].Rows); err != nil || !slices.Equal(found, spans) {
+				t.Errorf("column %q: pages found are %v, %v, not %v", f.Columns[c].Name, found, err, spans)
+			}
+			for _, rows := range []int64{f.Groups[g].Rows - 1, f.Groups[g].Rows + 1} {
+				if _, err := parquetfile.FindPages(body[k.Data:k.To], k.Data, rows); err == nil {
+					t.Errorf("column %q: pages of %d rows are found for %d", f.Columns[c].Name, f.Groups[g].Rows, rows)
+				}
+			}
+			if _, err := parquetfile.FindPages(body[k.Data:k.To-1], k.Data, f.Groups[g].Rows); err == nil {
+				t.Errorf("column %q: pages are found where the last one is cut", f.Columns[c].Name)
 			}
 			bounds, err := parquetfile.ReadColumnIndex(&f.Columns[c].Field, body[k.ColumnIndex.From:k.ColumnIndex.To], len(spans))
 			if err != nil {

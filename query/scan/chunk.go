@@ -130,40 +130,75 @@ func (c *chunk) span(page int) fragment.Span {
 	return fragment.Span{From: p.Offset, To: p.Offset + p.Bytes}
 }
 
-// read finds the bytes of a page among those that were fetched.
-func (c *chunk) read(page int) ([]byte, error) {
-	s := c.span(page)
+// rows is where all pages of rows lie.
+func (c *chunk) rows() fragment.Span { return fragment.Span{From: c.meta.Data, To: c.meta.To} }
+
+// read finds bytes of the chunk among those that were fetched.
+func (c *chunk) read(s fragment.Span) []byte {
 	for _, p := range c.bytes {
 		if p.has(s) {
-			return p.part(s), nil
+			return p.part(s)
 		}
 	}
 	if c.g.file.tail.has(s) {
-		return c.g.file.tail.part(s), nil
+		return c.g.file.tail.part(s)
 	}
-	panic(fmt.Sprintf("scan: page %d of column %q of %s was not fetched", page, c.column.Name, c.g.file.Key))
+	panic(fmt.Sprintf("scan: bytes [%d, %d) of column %q of %s were not fetched", s.From, s.To, c.column.Name, c.g.file.Key))
+}
+
+// walk finds the pages of a chunk that was read whole.
+func (c *chunk) walk() error {
+	s := c.rows()
+	pages, err := parquetfile.FindPages(c.read(s), s.From, c.g.meta.Rows)
+	if err != nil {
+		return c.fail(err)
+	}
+	c.found(pages)
+	return nil
+}
+
+func (c *chunk) found(pages []parquetfile.PageSpan) {
+	c.pages, c.live, c.seen = pages, make([]*page, len(pages)), make([]bool, len(pages))
 }
 
 // coded tells that the chunk has a dictionary; then all of its pages have codes.
 func (c *chunk) coded() bool { return c.meta.Data > c.meta.From }
 
-// open reads the chunk's dictionary, if it has one.
-func (c *chunk) open() error {
+// dictionary is a chunk's, as pages are read by it and as values.
+type dictionary struct {
+	raw    *parquetfile.Dictionary
+	values *vec.Vector
+}
+
+func (d *dictionary) size() int64 { return d.raw.Kept() + 16*int64(len(d.values.Texts)) }
+
+func (c *chunk) place() place { return place{c.g.file.Key, c.meta.From} }
+
+// begin makes the chunk's reader, with the dictionary if that is kept.
+func (c *chunk) begin() {
 	if c.reader != nil {
-		return nil
+		return
 	}
 	c.reader = parquetfile.NewChunkReader(&c.column.Field, c.meta.Raw)
 	if !c.g.run.r.NoDictionaries {
 		c.reader.KeepRuns()
 	}
 	if !c.coded() {
+		return
+	}
+	if k := c.g.run.dicts.get(c.place()); k != nil {
+		c.reader.SetDictionary(k.dict.raw)
+		c.dict = k.dict.values
+	}
+}
+
+// open reads the chunk's dictionary, if it has one.
+func (c *chunk) open() error {
+	c.begin()
+	if !c.coded() || c.dict != nil {
 		return nil
 	}
-	b, err := c.read(-1)
-	if err != nil {
-		return err
-	}
-	if p, err := c.reader.Read(b, nil); err != nil || p != nil {
+	if p, err := c.reader.Read(c.read(c.span(-1)), nil); err != nil || p != nil {
 		return c.fail(errors.Join(err, errors.New("its first page is to be a dictionary")))
 	}
 	d := c.reader.Dictionary()
@@ -173,6 +208,7 @@ func (c *chunk) open() error {
 	} else {
 		c.setNumbers(c.dict, d.Numbers())
 	}
+	c.g.run.dicts.put(&known{place: c.place(), dict: &dictionary{d, c.dict}})
 	return nil
 }
 
@@ -249,12 +285,8 @@ func (c *chunk) decode(i int) (*page, error) {
 	if err := c.open(); err != nil {
 		return nil, err
 	}
-	b, err := c.read(i)
-	if err != nil {
-		return nil, err
-	}
 	p := c.g.run.spares.page()
-	got, err := c.reader.Read(b, &p.raw)
+	got, err := c.reader.Read(c.read(c.span(i)), &p.raw)
 	if err == nil && got != nil && got.Coded() != c.coded() {
 		err = fmt.Errorf("page %d has codes: %t, and there is a dictionary: %t", i, got.Coded(), c.coded())
 	}

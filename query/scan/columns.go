@@ -15,13 +15,14 @@ type ColumnBounds struct {
 	Bounds expr.Bounds
 }
 
-// Columns gives the bounds of a fragment's columns over all of its rows, from its footer.
-func (s *Scanner) Columns(ctx context.Context, f Fragment, stats *Stats) ([]ColumnBounds, error) {
+// Columns gives the bounds of the columns of one of r's fragments over all of its rows, from its footer.
+func (s *Scanner) Columns(ctx context.Context, r *Request, f *Fragment) ([]ColumnBounds, error) {
+	stats := r.Stats
 	if stats == nil {
 		stats = new(Stats)
 	}
-	x := &run{Scanner: s, ctx: ctx, r: new(Request), stats: stats}
-	k, _, err := x.footer(&f)
+	x := &run{Scanner: s, ctx: ctx, r: r, stats: stats}
+	k, _, err := x.footer(f, false)
 	if err != nil {
 		return nil, err
 	}

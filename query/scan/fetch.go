@@ -28,14 +28,40 @@ func (g *rowGroup) fetch(slots []int) error {
 	for _, n := range slots {
 		chunks = g.slots[n].chunks(chunks)
 	}
-	if err := g.index(chunks); err != nil {
+	spans, whole := g.unindexed(chunks)
+	if err := g.index(chunks, whole); err != nil {
 		return err
 	}
-	var spans []wanted
 	for _, c := range chunks {
-		spans = g.want(c, spans)
+		if !slices.Contains(whole, c) {
+			spans = g.want(c, spans)
+		}
 	}
-	return g.read(spans)
+	if err := g.read(spans); err != nil {
+		return err
+	}
+	for _, c := range whole {
+		if err := c.walk(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// unindexed wants chunks whole, of which all is needed: where their pages lie is seen in them, and the indexes, which may be more than a
+// column that a question needs, are not read for it.
+func (g *rowGroup) unindexed(chunks []*chunk) (spans []wanted, whole []*chunk) {
+	if g.file.known.index.data != nil || g.left() != int(g.meta.Rows) {
+		return nil, nil
+	}
+	for _, c := range chunks {
+		if c.pages == nil && c.meta.Len() <= readBytes {
+			whole = append(whole, c)
+			spans = g.wantDictionary(c, spans)
+			spans = g.add(spans, c, c.rows())
+		}
+	}
+	return spans, whole
 }
 
 // read reads what is wanted.
@@ -89,20 +115,20 @@ func (g *rowGroup) read(spans []wanted) error {
 	return nil
 }
 
-// index reads the offset indexes of chunks.
-func (g *rowGroup) index(chunks []*chunk) error {
+// index reads the offset indexes of chunks, but for some.
+func (g *rowGroup) index(chunks, but []*chunk) error {
 	for _, c := range chunks {
-		if c.pages != nil {
+		if c.pages != nil || slices.Contains(but, c) {
 			continue
 		}
 		if err := g.file.indexes(g.run); err != nil {
 			return err
 		}
-		var err error
-		if c.pages, err = parquetfile.ReadOffsetIndex(g.file.known.index.part(c.meta.OffsetIndex), c.meta.Data, c.meta.To, g.meta.Rows); err != nil {
+		pages, err := parquetfile.ReadOffsetIndex(g.file.known.index.part(c.meta.OffsetIndex), c.meta.Data, c.meta.To, g.meta.Rows)
+		if err != nil {
 			return c.fail(err)
 		}
-		c.live, c.seen = make([]*page, len(c.pages)), make([]bool, len(c.pages))
+		c.found(pages)
 	}
 	return nil
 }

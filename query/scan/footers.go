@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"container/list"
 	"fmt"
+	"slices"
 	"sync"
 
 	"github.com/togodb/togo/internal/fragment"
@@ -11,8 +12,8 @@ import (
 	"github.com/togodb/togo/query/fail"
 )
 
-// footers keeps the footers, indexes and Bloom filters of files that were read lately, up to some bytes. Files never change, so what is
-// kept is right as long as it is asked for.
+// footers keeps the footers, indexes and Bloom filters of files that were read lately, or their dictionaries, up to some bytes. Files
+// never change, so what is kept is right as long as it is asked for.
 type footers struct {
 	mu    sync.Mutex
 	most  int64
@@ -21,17 +22,18 @@ type footers struct {
 	order *list.List // of *known, the one used last in front
 }
 
-// place is a file's end, or where a filter lies in it.
+// place is a file's end, or where a filter or a dictionary lies in it.
 type place struct {
 	key string
 	at  int64 // 0: the end
 }
 
-// known is what was read of a file's end, or a filter. It is immutable.
+// known is what was read of a file's end, or a filter, or a dictionary. It is immutable.
 type known struct {
 	place
-	filter      *parquetfile.Filter // nil: it is a file's end
+	filter      *parquetfile.Filter // nil: it is something else
 	filterBytes int64
+	dict        *dictionary // nil: it is something else
 
 	footer *fragment.Footer
 	index  piece // all indexes of the file; empty: not read
@@ -39,8 +41,11 @@ type known struct {
 }
 
 func (k *known) size() int64 {
-	if k.filter != nil {
+	switch {
+	case k.filter != nil:
 		return k.filterBytes + 300
+	case k.dict != nil:
+		return k.dict.size() + 300
 	}
 	return k.footer.Memory + int64(len(k.index.data)) + 300
 }
@@ -48,6 +53,9 @@ func (k *known) size() int64 {
 func newFooters(most int64) *footers {
 	return &footers{most: most, byKey: map[place]*list.Element{}, order: list.New()}
 }
+
+// leastKept is how many there is room for, however large: one alone must not take the place of all.
+const leastKept = 4
 
 func (c *footers) get(at place) *known {
 	c.mu.Lock()
@@ -67,7 +75,7 @@ func (c *footers) put(k *known) {
 	if e := c.byKey[k.place]; e != nil {
 		c.remove(e)
 	}
-	if k.size() > c.most {
+	if k.size() > c.most/leastKept {
 		return
 	}
 	c.byKey[k.place] = c.order.PushFront(k)
@@ -109,21 +117,13 @@ func (x *run) get(f *Fragment, from, n int64) (piece, error) {
 	return piece{from, data}, nil
 }
 
-// tailBytes is how much of a file's end is read at first: about what footer and indexes of a file of this size have, or all of a small
-// one.
-func tailBytes(size int64) int64 {
-	if size <= fragment.TailBytes {
-		return size
-	}
-	return min(max(16<<10, size/400), 4*fragment.TailBytes)
-}
-
-// footer gives what is known of a fragment's end, and what was read of it, if it was.
-func (x *run) footer(f *Fragment) (*known, piece, error) {
+// footer gives what is known of a fragment's end, and what was read of it, if it was. If indexes will be wanted they are read with it, as
+// far as may be guessed.
+func (x *run) footer(f *Fragment, indexes bool) (*known, piece, error) {
 	if k := x.footers.get(place{key: f.Key}); k != nil {
 		return k, piece{}, nil
 	}
-	n := tailBytes(f.Bytes)
+	n := x.ends.guess(x.r, f, indexes)
 	if n <= 0 {
 		return nil, piece{}, fmt.Errorf("%w: %s: a fragment of %d bytes", fragment.ErrCorrupt, f.Key, f.Bytes)
 	}
@@ -136,14 +136,17 @@ func (x *run) footer(f *Fragment) (*known, piece, error) {
 		return nil, piece{}, err
 	}
 	if need > n && need <= f.Bytes {
-		if tail, err = x.get(f, f.Bytes-need, need); err != nil {
+		head, err := x.get(f, f.Bytes-need, need-n)
+		if err != nil {
 			return nil, piece{}, err
 		}
+		tail = piece{head.from, slices.Concat(head.data, tail.data)}
 	}
 	footer, err := fragment.ParseFooter(f.Key, f.Bytes, tail.data)
 	if err != nil {
 		return nil, piece{}, err
 	}
+	x.ends.saw(x.r, f, need, footer.Indexes.Len())
 	k := &known{place: place{key: f.Key}, footer: footer}
 	if at := footer.Indexes; tail.has(at) {
 		if k, err = k.withIndex(piece{at.From, bytes.Clone(tail.part(at))}); err != nil {

@@ -105,7 +105,9 @@ func (x *run) open(f *candidate) error {
 			return err
 		}
 	}
-	k, tail, err := x.footer(f.Fragment)
+	r := x.r
+	part := len(f.stages) > 0 || r.Top != nil || r.First != nil || r.Rows > 0 // of the rows is wanted
+	k, tail, err := x.footer(f.Fragment, part)
 	if err != nil {
 		return err
 	}

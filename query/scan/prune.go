@@ -16,7 +16,7 @@ type rowRange struct{ from, to int }
 // prune sets the windows that column index and Bloom filters leave; false: no row is left.
 func (g *rowGroup) prune() (bool, error) {
 	runs := []rowRange{{0, int(g.meta.Rows)}}
-	if !g.run.r.NoPruning {
+	if !g.run.r.NoPruning && len(g.stages) > 0 {
 		if err := g.file.indexes(g.run); err != nil {
 			return false, err
 		}
@@ -45,7 +45,7 @@ func (g *rowGroup) byPages(s *stage, runs []rowRange) ([]rowRange, error) {
 	slot := s.slots[0]
 	b := &g.file.slots[slot]
 	c := g.chunk(b.column)
-	if err := g.index([]*chunk{c}); err != nil || len(c.pages) < 2 || c.meta.ColumnIndex.Len() == 0 {
+	if err := g.index([]*chunk{c}, nil); err != nil || len(c.pages) < 2 || c.meta.ColumnIndex.Len() == 0 {
 		return runs, err
 	}
 	bounds, err := parquetfile.ReadColumnIndex(&c.column.Field, g.file.known.index.part(c.meta.ColumnIndex), len(c.pages))

@@ -251,7 +251,7 @@ func (g *rowGroup) want(c *chunk, spans []wanted) []wanted {
 }
 
 func (g *rowGroup) wantDictionary(c *chunk, spans []wanted) []wanted {
-	if c.dict == nil && c.coded() {
+	if c.begin(); c.dict == nil && c.coded() {
 		return g.add(spans, c, c.span(-1))
 	}
 	return spans

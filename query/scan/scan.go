@@ -45,6 +45,8 @@ type Request struct {
 	Tenant    event.TenantID
 	Kind      fragment.Kind
 	Fragments []Fragment
+	// TenantColumns is how many attributes have columns in the tenant's files, about: how large footers are follows from it.
+	TenantColumns int
 	// Stats is added to; nil: nobody wants them.
 	Stats *Stats
 	// Columns are the slots, over which Filter is bound. A column that a file has not is NULL there.

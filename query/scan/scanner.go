@@ -16,7 +16,8 @@ import (
 
 // Config is what a Scanner may use.
 type Config struct {
-	FooterBytes int64 // memory of footers that are kept; 0 is DefaultFooterBytes
+	// FooterBytes is the memory of footers that are kept, and of dictionaries, which have a quarter of it; 0 is DefaultFooterBytes.
+	FooterBytes int64
 	// Ahead is how many row groups more than there are workers a scan has in hand, so that reads of one
 	// overlap with the work on another; 0 is DefaultAhead.
 	Ahead int
@@ -33,6 +34,8 @@ type Scanner struct {
 	ranges  Ranges
 	ahead   int
 	footers *footers
+	dicts   *footers // dictionaries alone, which would crowd footers out
+	ends    ends
 	spares  spares
 }
 
@@ -40,7 +43,9 @@ var _ Source = (*Scanner)(nil)
 
 // NewScanner makes a Scanner over ranges of objects.
 func NewScanner(ranges Ranges, c Config) *Scanner {
-	return &Scanner{ranges: ranges, ahead: cmp.Or(c.Ahead, DefaultAhead), footers: newFooters(cmp.Or(c.FooterBytes, DefaultFooterBytes))}
+	kept := cmp.Or(c.FooterBytes, DefaultFooterBytes)
+	return &Scanner{ranges: ranges, ahead: cmp.Or(c.Ahead, DefaultAhead), footers: newFooters(kept - kept/4), dicts: newFooters(kept / 4),
+		ends: ends{seen: map[endOf]endSize{}}}
 }
 
 // run is one scan.

@@ -40,6 +40,9 @@ func (r *ChunkReader) KeepRuns() { r.runs = true }
 // NewChunkReader begins a chunk whose pages have at most limit bytes in all when unpacked.
 func NewChunkReader(f *Field, limit int64) *ChunkReader { return &ChunkReader{field: f, limit: limit} }
 
+// SetDictionary gives the reader the chunk's dictionary, which another reader of it has read.
+func (r *ChunkReader) SetDictionary(d *Dictionary) { r.dict = d }
+
 // Dictionary is the chunk's, or nil.
 func (r *ChunkReader) Dictionary() *Dictionary { return r.dict }
 

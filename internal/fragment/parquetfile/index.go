@@ -4,6 +4,8 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+
+	"github.com/parquet-go/parquet-go/format"
 )
 
 // PageSpan is where a page of rows lies.
@@ -60,6 +62,28 @@ func ReadOffsetIndex(b []byte, from, to, rows int64) ([]PageSpan, error) {
 	}
 	if at != to || row != int(rows) {
 		return nil, fmt.Errorf("offset index: pages end at byte %d and row %d, where the column chunk ends at %d and %d", at, row, to, rows)
+	}
+	return out, nil
+}
+
+// FindPages finds the pages of rows of a column chunk, which b is and lies at an offset of the object, by their headers. They hold rows rows.
+func FindPages(b []byte, offset, rows int64) ([]PageSpan, error) {
+	var out []PageSpan
+	row := 0
+	for len(b) > 0 {
+		h, n, err := parseHeader(b)
+		if err != nil {
+			return nil, err
+		}
+		size := int64(n) + h.compressed
+		if h.kind != format.DataPage || h.values == 0 || int64(row+h.values) > rows || size > int64(len(b)) {
+			return nil, fmt.Errorf("a %v of %d rows and %d bytes, where %d rows and %d bytes are left", h.kind, h.values, size, rows-int64(row), len(b))
+		}
+		out = append(out, PageSpan{Offset: offset, Bytes: size, First: row, Rows: h.values})
+		b, offset, row = b[size:], offset+size, row+h.values
+	}
+	if int64(row) != rows {
+		return nil, fmt.Errorf("pages of %d rows in a row group of %d", row, rows)
 	}
 	return out, nil
 }
