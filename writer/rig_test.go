@@ -204,7 +204,9 @@ func (r *rig) check() {
 		if n := state.Totals().Records; n != r.sent[int32(s)] {
 			r.t.Fatalf("shard %d: %d records closed of %d", s, n, r.sent[int32(s)])
 		}
-		for _, in := range state.Intake() {
+		classed, err := r.log(s).Intake(context.Background(), state)
+		r.must(err)
+		for _, in := range classed {
 			set := shardlog.NewIntake()
 			r.must(set.Merge([]shardlog.Intake{in}))
 			intake += set.Count(in.Source)

@@ -7,6 +7,7 @@ import (
 	"io"
 	"text/tabwriter"
 
+	"github.com/togodb/togo/internal/chain"
 	"github.com/togodb/togo/internal/event"
 	"github.com/togodb/togo/internal/objstore"
 	"github.com/togodb/togo/internal/shardlog"
@@ -137,7 +138,9 @@ func (v *View) Verify(ctx context.Context, intake []IntakeRange, why string) (*R
 	if r.Vanished > 0 {
 		r.Results[CheckObjects].Note = fmt.Sprintf("%d were replaced or expired, and collected, during the check; their rows were not looked at", r.Vanished)
 	}
-	v.verifyIntake(r, intake, why)
+	if err := v.verifyIntake(ctx, r, intake, why); err != nil {
+		return nil, err
+	}
 	return r, ctx.Err()
 }
 
@@ -181,21 +184,28 @@ func (v *View) object(ctx context.Context, r *Report, o referenced) ([]byte, boo
 
 // verifyIntake finds intake offsets below the router's committed ones that no
 // shard has classed.
-func (v *View) verifyIntake(r *Report, intake []IntakeRange, why string) {
+func (v *View) verifyIntake(ctx context.Context, r *Report, intake []IntakeRange, why string) error {
 	res := r.Results[CheckIntake]
 	if intake == nil {
 		res.Note = why
-		return
+		return nil
 	}
 	if len(v.damage) > 0 {
 		res.Note = "not checked: the log of a shard is damaged"
-		return
+		return nil
 	}
 	union := shardlog.NewIntake()
 	for _, s := range v.Shards {
-		if err := union.Merge(s.Intake()); err != nil {
+		classed, err := v.classed(ctx, s)
+		if err == nil {
+			err = union.Merge(classed)
+		}
+		if isFinding(err) {
 			r.fail(CheckIntake, "shard %d: %v", s.Shard(), err)
-			return
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("shard %d: %w", s.Shard(), err)
 		}
 	}
 	for _, p := range intake {
@@ -206,6 +216,22 @@ func (v *View) verifyIntake(r *Report, intake []IntakeRange, why string) {
 		for _, hole := range union.Holes(shardlog.SourceFrom(p.Source), p.From, p.Committed) {
 			r.fail(CheckIntake, "topic %s, partition %d: offsets %s are below the router's committed offset %d, but no shard has classed them",
 				p.Topic, p.Source.Partition, hole, p.Committed)
+		}
+	}
+	return nil
+}
+
+// classed are the intake offsets of a shard, at least those up to its state in the view: where old objects were deleted
+// since, those of the newest state.
+func (v *View) classed(ctx context.Context, s *shardlog.State) ([]shardlog.Intake, error) {
+	log := v.logs[s.Shard()]
+	for try := 1; ; try++ {
+		out, err := log.Intake(ctx, s)
+		if !errors.Is(err, chain.ErrTrimmed) || try == maxLogTries {
+			return out, err
+		}
+		if s, err = log.Load(ctx); err != nil {
+			return nil, err
 		}
 	}
 }

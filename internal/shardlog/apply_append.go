@@ -42,7 +42,7 @@ func (s *State) checkAppend(r *Record) (func(), error) {
 			s.addSegment(*a.IDs)
 		}
 		for i, bm := range bitmaps {
-			s.addIntake(a.Intake[i].Source, bm)
+			s.fresh.of(a.Intake[i].Source).Or(bm)
 		}
 		s.small.Seq, s.small.LowWater, s.small.LastAppendMS = a.Seq, a.LowWater, r.TimeMS
 		s.small.Totals.add(a.Ledger, records, control)

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"testing"
 	"time"
 
 	"github.com/togodb/togo/internal/chain"
@@ -131,4 +132,26 @@ func tryAppend(s *State, nonce string, r *Record) error {
 		return err
 	}
 	return s.Apply(decoded, body)
+}
+
+// wholeText is the state's text with the intake offsets that its checkpoints hold; l may be nil if there is none.
+func wholeText(t testing.TB, l *Log, s *State) string {
+	t.Helper()
+	text, err := textWithIntake(l, s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}
+
+func textWithIntake(l *Log, s *State) (string, error) {
+	intake, err := s.unsaved().ToIntake(), error(nil)
+	if len(s.archive) > 0 {
+		intake, err = l.Intake(context.Background(), s)
+	}
+	text := s.Text()
+	for _, in := range intake {
+		text += fmt.Sprintf("intake %s %s\n", in.Source, objstore.Sum(in.Bitmap))
+	}
+	return text, err
 }

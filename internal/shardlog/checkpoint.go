@@ -30,7 +30,7 @@ type CheckpointPlan struct {
 	shard   event.ShardID
 	root    root
 	days    []dayPlan
-	intake  []intakePlan
+	intake  intakePlan
 	records int   // of the state when planned
 	bytes   int64 // likewise
 	stored  bool  // the root in the store is ours
@@ -59,7 +59,7 @@ func (s *State) PlanCheckpoint() *CheckpointPlan {
 	fragments, segments := s.Counts()
 	whole := s.standsAlone()
 	p := &CheckpointPlan{shard: s.small.Shard, records: s.sinceRecords, bytes: s.sinceBytes}
-	p.root = root{Format: Format, State: s.small, Sources: s.Sources(), Fragments: fragments, Segments: segments}
+	p.root = root{Format: rootFormat, State: s.small, Sources: s.Sources(), Fragments: fragments, Segments: segments}
 	if !whole {
 		p.root.Parent = s.parent
 	}
@@ -239,7 +239,8 @@ func (s *State) CheckpointWritten(p *CheckpointPlan) {
 			delete(s.days, num)
 		}
 	}
-	s.intakeWritten(p)
+	s.archive = p.root.objects()
+	s.settling.Reset()
 }
 
 // dayWritten moves the planned entries to the new manifest. What was removed

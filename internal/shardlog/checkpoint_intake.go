@@ -2,155 +2,245 @@ package shardlog
 
 import (
 	"context"
-	"maps"
+	"errors"
+	"fmt"
 	"slices"
+
+	"github.com/RoaringBitmap/roaring/v2/roaring64"
 
 	"github.com/togodb/togo/internal/chain"
 )
 
+// The intake offsets that were ever classed are needed by those who look for holes, and by nobody else. So a state has in
+// memory only those that no checkpoint holds, and names the objects that have the others: each has the offsets of some
+// records, and the union of all is what was classed. A checkpoint adds an object with what came since the one before;
+// intakeFanout objects of a level become one of the next. Neither a start nor a checkpoint grows with what was ever read.
 const (
-	// intakeFanout objects with pieces of bitmaps become one of the next level, and
-	// maxIntakeLevel ends that: the largest have 512 pieces, 8 MiB.
-	intakeFanout, maxIntakeLevel = 8, 3
-	maxIntakePieces              = 512
+	intakeFanout = 8
+	// maxIntakeBytes bounds an object that is made of others, packed. One that is larger than its share stays as it is.
+	maxIntakeBytes = 32 << 20
+	// pieceBits is the span of one bitmap in an object, in bits: at most 512 KiB each.
+	pieceBits = 22
 )
 
-// intakeObject is an object that holds pieces of bitmaps.
-type intakeObject struct {
-	ref    manifestRef
-	serial int // order in which they were written
-	chunks []chunkKey
-}
-
-// intakePlan is a new object with pieces of the intake bitmaps.
+// intakePlan is how a checkpoint will hold the intake offsets.
 type intakePlan struct {
-	content intakeManifest
-	changes []uint64 // of each piece when planned
-	object  *intakeObject
+	keep  []manifestRef // objects that stay, oldest first
+	merge []manifestRef // those that become one; of a checkpoint that is whole all
+	level int           // of that one
+	fresh []chunkBitmap // what no object has yet
 }
 
-// planIntake takes the changed pieces into one new object, and perhaps those of
-// the oldest objects of a level into another; the root goes on naming the others. A whole
-// checkpoint has all pieces in new objects.
+// planIntake takes what no object has into a new one, and perhaps some objects into another. A checkpoint that is whole has all
+// in new objects.
 func (s *State) planIntake(p *CheckpointPlan, whole bool) {
+	s.settling.or(s.fresh)
+	s.fresh.Reset()
+	p.intake.fresh = pieces(s.settling)
 	if whole {
-		keys := slices.SortedFunc(maps.Keys(s.intake), compareChunks)
-		for part := range slices.Chunk(keys, maxIntakePieces) {
-			p.intake = append(p.intake, s.planObject(part, maxIntakeLevel))
+		p.intake.merge = s.archive
+		for _, ref := range s.archive {
+			p.intake.level = max(p.intake.level, ref.Level)
 		}
 		return
 	}
-	var changed []chunkKey
-	kept := map[*intakeObject][]int{} // by place
-	for key, c := range s.intake {
-		if c.saved != c.changes {
-			changed = append(changed, key)
+	p.intake.keep = s.archive
+	levels := map[int][]manifestRef{}
+	for _, ref := range s.archive {
+		if ref.Bytes > maxIntakeBytes/intakeFanout {
+			continue
 		}
-	}
-	for _, o := range s.intakeObjects() {
-		for i, key := range o.chunks {
-			if c := s.intake[key]; c.object == o && c.saved == c.changes {
-				kept[o] = append(kept[o], i)
-			}
+		list := append(levels[ref.Level], ref)
+		if levels[ref.Level] = list; len(list) == intakeFanout {
+			p.intake.merge, p.intake.level = list, ref.Level+1
+			p.intake.keep = slices.DeleteFunc(slices.Clone(s.archive), func(r manifestRef) bool { return slices.Contains(list, r) })
+			return
 		}
-	}
-	if len(changed) > 0 {
-		slices.SortFunc(changed, compareChunks)
-		p.intake = append(p.intake, s.planObject(changed, 0))
-	}
-	merged := mergeable(kept)
-	if len(merged) > 0 {
-		var keys []chunkKey
-		for _, o := range merged {
-			for _, i := range kept[o] {
-				keys = append(keys, o.chunks[i])
-			}
-			delete(kept, o)
-		}
-		p.intake = append(p.intake, s.planObject(keys, merged[0].ref.Level+1))
-	}
-	for _, o := range bySerial(kept) {
-		in := rootIntake{Object: o.ref, Chunks: kept[o]}
-		if len(in.Chunks) == len(o.chunks) {
-			in.Chunks = nil
-		}
-		p.root.Intake = append(p.root.Intake, in)
 	}
 }
 
-// intakeObjects are the objects that hold any piece of the state.
-func (s *State) intakeObjects() []*intakeObject {
-	set := map[*intakeObject][]int{}
-	for _, c := range s.intake {
-		if c.object != nil {
-			set[c.object] = nil
+// pieces are the offsets of a set as objects have them.
+func pieces(set *IntakeSet) []chunkBitmap {
+	var out []chunkBitmap
+	for _, src := range set.Sources() {
+		bm := set.sources[src]
+		for it := bm.Iterator(); it.HasNext(); {
+			chunk := it.PeekNext() >> pieceBits
+			piece := roaring64.New()
+			piece.AddRange(chunk<<pieceBits, (chunk+1)<<pieceBits)
+			piece.And(bm)
+			out = append(out, chunkBitmap{src, chunk, bitmapBytes(piece)})
+			it.AdvanceIfNeeded((chunk + 1) << pieceBits)
 		}
 	}
-	return bySerial(set)
-}
-
-func bySerial(set map[*intakeObject][]int) []*intakeObject {
-	return slices.SortedFunc(maps.Keys(set), func(a, b *intakeObject) int { return a.serial - b.serial })
-}
-
-// mergeable are the oldest objects of the lowest level that has enough of them.
-func mergeable(kept map[*intakeObject][]int) []*intakeObject {
-	var levels [maxIntakeLevel][]*intakeObject
-	for _, o := range bySerial(kept) {
-		if o.ref.Level < maxIntakeLevel {
-			levels[o.ref.Level] = append(levels[o.ref.Level], o)
-		}
-	}
-	for _, list := range levels {
-		if len(list) >= intakeFanout {
-			return list[:intakeFanout]
-		}
-	}
-	return nil
-}
-
-func (s *State) planObject(keys []chunkKey, level int) intakePlan {
-	s.intakeSerial++
-	p := intakePlan{object: &intakeObject{serial: s.intakeSerial, chunks: keys, ref: manifestRef{Level: level}}}
-	p.content.Format, p.content.Shard = Format, s.small.Shard
-	for _, key := range keys {
-		c := s.intake[key]
-		p.changes = append(p.changes, c.changes)
-		p.content.Chunks = append(p.content.Chunks, chunkBitmap{key.source, key.chunk, bitmapBytes(c.bits)})
-	}
-	return p
+	return out
 }
 
 // writeIntake writes the planned objects, and names them in the root.
 func (l *Log) writeIntake(ctx context.Context, at chain.Position, p *CheckpointPlan) error {
-	for i := range p.intake {
-		plan := &p.intake[i]
-		ref, err := l.putManifest(ctx, at, "intake", plan.content)
+	plan := &p.intake
+	refs := slices.Clone(plan.keep)
+	if len(plan.merge) > 0 {
+		merged, err := l.mergeIntake(ctx, at, p)
 		if err != nil {
 			return err
 		}
-		ref.Level = plan.object.ref.Level
-		plan.object.ref = ref
-		p.root.Intake = append(p.root.Intake, rootIntake{Object: ref})
+		refs = append(refs, merged...)
+	}
+	refs, err := l.putIntake(ctx, at, plan.fresh, 0, refs)
+	if err != nil {
+		return err
+	}
+	p.root.Intake = make([]rootIntake, len(refs))
+	for i, ref := range refs {
+		p.root.Intake[i].Object = ref
 	}
 	return nil
 }
 
-// intakeWritten moves the planned pieces to their new objects.
-func (s *State) intakeWritten(p *CheckpointPlan) {
-	for _, plan := range p.intake {
-		for i, key := range plan.object.chunks {
-			c := s.intake[key]
-			c.saved, c.object = plan.changes[i], plan.object
-		}
+// mergeIntake makes one object of several; as many as it takes if that is too large.
+func (l *Log) mergeIntake(ctx context.Context, at chain.Position, p *CheckpointPlan) ([]manifestRef, error) {
+	plan := &p.intake
+	set := NewIntake()
+	err := l.readIntake(ctx, plan.merge, set)
+	if err != nil && !errors.Is(err, errStore) && ctx.Err() == nil {
+		set, err = l.intakeAt(ctx, at, err)
 	}
+	switch {
+	case err == nil:
+		return l.putIntake(ctx, at, pieces(set), plan.level, nil)
+	case p.root.Parent == 0 || ctx.Err() != nil:
+		return nil, err
+	}
+	// They stay for those who look for holes, who find what is wrong with them, and out of the way of later ones.
+	l.log.Error("objects with intake offsets can't be merged", "error", err)
+	refs := slices.Clone(plan.merge)
+	for i := range refs {
+		refs[i].Level++
+	}
+	return refs, nil
 }
 
-// upTo is 0, 1, ... n-1.
-func upTo(n int) []int {
-	out := make([]int, n)
-	for i := range out {
-		out[i] = i
+// putIntake writes pieces to as many objects as it takes, and adds these to refs.
+func (l *Log) putIntake(ctx context.Context, at chain.Position, list []chunkBitmap, level int, refs []manifestRef) ([]manifestRef, error) {
+	for len(list) > 0 {
+		n, size := 0, 0
+		for ; n < len(list) && (n == 0 || size+len(list[n].Bitmap) <= maxIntakeBytes); n++ {
+			size += len(list[n].Bitmap)
+		}
+		ref, err := l.putManifest(ctx, at, "intake", intakeManifest{Format: Format, Shard: l.shard, Chunks: list[:n]})
+		if err != nil {
+			return nil, err
+		}
+		ref.Level = level
+		refs, list = append(refs, ref), list[n:]
+	}
+	return refs, nil
+}
+
+// readIntake puts the offsets of all objects into a set.
+func (l *Log) readIntake(ctx context.Context, objects []manifestRef, into *IntakeSet) error {
+	for part := range slices.Chunk(objects, l.cfg.Parallel) {
+		contents := make([]intakeManifest, len(part))
+		if err := l.each(len(part), func(i int) error { return l.getManifest(ctx, part[i], &contents[i]) }); err != nil {
+			return err
+		}
+		for i, content := range contents {
+			list := make([]Intake, len(content.Chunks))
+			for n, c := range content.Chunks {
+				list[n] = Intake{c.Source, c.Bitmap}
+			}
+			err := into.Merge(list)
+			if content.Shard != l.shard {
+				err = fmt.Errorf("of shard %s", content.Shard)
+			}
+			if err != nil {
+				return fmt.Errorf("manifest %s: %w", part[i].Name, err)
+			}
+		}
+	}
+	return nil
+}
+
+// Intake is the union of the intake offsets that s has classed, per source. What checkpoints hold is read from the store; if
+// that can't be read any more, the newest older checkpoint whose objects can, and the records after it. chain.ErrTrimmed if
+// that was deleted meanwhile: a state that is loaded anew has them.
+func (l *Log) Intake(ctx context.Context, s *State) ([]Intake, error) {
+	set := s.unsaved()
+	err := l.readIntake(ctx, s.archive, set)
+	if err != nil && !errors.Is(err, errStore) && ctx.Err() == nil {
+		l.log.Error("intake offsets of a checkpoint cannot be used, going back to an older one", "position", uint64(s.parent), "error", err)
+		set, err = l.intakeAt(ctx, s.Position(), err)
+	}
+	if errors.Is(err, chain.ErrTrimmed) {
+		if roots, failed := l.newestRoots(ctx); failed == nil && len(roots) > 0 && roots[len(roots)-1] == s.parent {
+			return nil, corrupt(l.shard, s.parent, refuse("intake offsets of the newest checkpoint cannot be read, and the records were deleted: %v", err))
+		}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("shard %s, intake offsets up to %d: %w", l.shard, uint64(s.Position()), err)
+	}
+	return set.ToIntake(), nil
+}
+
+// unsaved are the intake offsets that no checkpoint holds.
+func (s *State) unsaved() *IntakeSet {
+	set := NewIntake()
+	set.or(s.settling)
+	set.or(s.fresh)
+	return set
+}
+
+// intakeAt is what was classed up to a confirmed position, without the objects that failed.
+func (l *Log) intakeAt(ctx context.Context, at chain.Position, failed error) (*IntakeSet, error) {
+	roots, err := l.newestRoots(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, from := range slices.Backward(append([]chain.Position{0}, roots...)) {
+		if from > at {
+			continue
+		}
+		set := NewIntake()
+		if from > 0 {
+			r, err := l.readRoot(ctx, from)
+			if err == nil {
+				err = l.readIntake(ctx, r.objects(), set)
+			}
+			if errors.Is(err, errStore) || ctx.Err() != nil {
+				return nil, err
+			}
+			if err != nil {
+				continue
+			}
+		}
+		for from < at {
+			batch, err := l.ReadAfter(ctx, from, int(min(followBatch, at-from)))
+			for i := 0; err == nil && i < len(batch); i++ {
+				if a := batch[i].Record.Append; a != nil {
+					err = set.Merge(a.Intake)
+				}
+			}
+			switch {
+			case errors.Is(err, chain.ErrTrimmed):
+				return nil, errors.Join(failed, err)
+			case err != nil:
+				return nil, err
+			case len(batch) == 0:
+				return nil, corrupt(l.shard, at, refuse("the record was there, and is gone: the bucket was rolled back"))
+			}
+			from = batch[len(batch)-1].Record.Position
+		}
+		return set, nil
+	}
+	panic("shardlog: no log begins at 0")
+}
+
+// objects are those that the root names for intake offsets.
+func (r *root) objects() []manifestRef {
+	out := make([]manifestRef, len(r.Intake))
+	for i, in := range r.Intake {
+		out[i] = in.Object
 	}
 	return out
 }

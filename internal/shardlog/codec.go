@@ -44,7 +44,7 @@ func Decode(b []byte) (Record, error) {
 	if len(b) > MaxRecordBytes {
 		return Record{}, refuse("a record of %d bytes; the limit is %d", len(b), MaxRecordBytes)
 	}
-	if err := checkFormat(b); err != nil {
+	if err := checkFormat(b, Format); err != nil {
 		return Record{}, err
 	}
 	var r Record
@@ -64,8 +64,8 @@ func Decode(b []byte) (Record, error) {
 // currentFormat is how a text of this format begins.
 var currentFormat = fmt.Appendf(nil, `{"format":%d,`, Format)
 
-// checkFormat looks at the format number alone, which every format has.
-func checkFormat(b []byte) error {
+// checkFormat looks at the format number alone, which every format has: it is at most newest.
+func checkFormat(b []byte, newest int) error {
 	// A text of ours needs no reading of its own for it, which is a quarter of a start's CPU time. A second
 	// key of the name, wherever it stands, would count instead.
 	if bytes.HasPrefix(b, currentFormat) && bytes.Count(b, []byte(`"format"`)) == 1 {
@@ -78,8 +78,8 @@ func checkFormat(b []byte) error {
 		return refuse("no format number: %v", err)
 	}
 	switch {
-	case head.Format > Format:
-		return fmt.Errorf("%w: format %d, this Togo knows %d", ErrNewerFormat, head.Format, Format)
+	case head.Format > newest:
+		return fmt.Errorf("%w: format %d, this Togo knows %d", ErrNewerFormat, head.Format, newest)
 	case head.Format < 1:
 		return refuse("format %d", head.Format)
 	}

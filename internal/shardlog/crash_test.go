@@ -175,7 +175,7 @@ func (y *story) check() {
 	if err != nil {
 		y.t.Fatalf("load: %v", err)
 	}
-	if a, b := loaded.Text(), truth.Text(); a != b {
+	if a, b := wholeText(y.t, l, loaded), wholeText(y.t, l, truth); a != b {
 		y.t.Errorf("a checkpoint tells another story:\n%s\n%s", a, b)
 	}
 	if truth.Owner() != nil {

@@ -47,16 +47,19 @@
 // was added and removed since the last; eight of a level are merged into one of
 // the next, a day that is mostly removals is written anew, and a quiet day becomes one
 // manifest. So a checkpoint's cost follows what changed, and an entry is written again a
-// few times in its life. The bitmaps of intake offsets are cut into pieces of 131,072 offsets and
-// held the same way. Roots and manifests carry checksums; one that is damaged or missing makes
+// few times in its life. Roots and manifests carry checksums; one that is damaged or missing makes
 // a start go back to an older root or to the whole log, loudly. A checkpoint is never the truth: a state
 // folded from it equals the one folded from all records (State.Text).
+//
+// Intake offsets lie in objects of their own, which a start does not read: each checkpoint adds one with the offsets since the
+// last, and eight of a level become one. Who looks for holes asks Log.Intake, which reads them; where one is damaged, an older
+// checkpoint's and the records after it.
 //
 // Only the shard's owner builds a checkpoint on another; see lineage.go for which manifests a checkpoint may name.
 //
 // # Deleting old records
 //
-// A trim (PlanTrim, Trim.Do) reads the two newest checkpoints K1 < K2 whole, compares K2 with what K1 and the records
+// A trim (PlanTrim, Trim.Do) reads the two newest checkpoints K1 < K2, compares K2 with what K1 and the records
 // between them give, and reads the log to its head, confirmed. It then deletes, in this order: checkpoints older than
 // K1; manifests that neither names and that are older than K1; the records up to K1 less one and a margin, oldest first; old
 // base markers but the newest three. Before all of that stands the marker shards/<shard>/base/<B> of the records that go. Each of these

@@ -78,8 +78,9 @@ func TestFault_log_growth(t *testing.T) {
 	if late.bytes > 2*early.bytes || late.requests > 2*early.requests {
 		t.Errorf("a commit costs %+v at first, and %+v in the end", early, late)
 	}
-	if store.gets > 10 {
-		t.Errorf("%d reads by an appender that lost no race", store.gets)
+	// What it reads are objects of intake offsets that become one.
+	if checkpoints := commits / 64; store.gets > 2*checkpoints {
+		t.Errorf("%d reads for %d checkpoints by an appender that lost no race", store.gets, checkpoints)
 	}
 
 	store.gets, store.getBytes, store.lists = 0, 0, 0
@@ -92,7 +93,7 @@ func TestFault_log_growth(t *testing.T) {
 	if store.gets > 64+1+100 || store.lists > 30 {
 		t.Errorf("a start after %d commits makes %d reads and %d lists", commits, store.gets, store.lists)
 	}
-	if loaded.Text() != s.Text() {
+	if wholeText(t, l, loaded) != wholeText(t, l, s) {
 		t.Error("the loaded state differs")
 	}
 }

@@ -258,9 +258,9 @@ func TestApplyIsAtomic(t *testing.T) {
 		for i := range 40 {
 			r := nextRecord(s, d)
 			bad := breakRecord(s, *r, d)
-			before := s.Text()
+			before := wholeText(t, nil, s)
 			if err := tryAppend(s, fmt.Sprintf("bad%d", i), bad); err != nil {
-				if after := s.Text(); after != before {
+				if after := wholeText(t, nil, s); after != before {
 					t.Fatalf("refused (%v), but the state changed:\n%s\n%s", err, before, after)
 				}
 				checkIndexes(t, s)
@@ -342,9 +342,7 @@ func TestCheckpointsEqualTheFold(t *testing.T) {
 				s.CheckpointWritten(plan)
 			case 4:
 				states[who] = s.Clone()
-				if s.Text() != states[who].Text() {
-					t.Fatalf("a clone differs:\n%s\n%s", s.Text(), states[who].Text())
-				}
+				same(t, l, states[who], s)
 			default:
 				moveOn(t, l, s, d, 6)
 			}
@@ -357,12 +355,12 @@ func TestCheckpointsEqualTheFold(t *testing.T) {
 			if _, err := logs[i].Follow(t.Context(), s); err != nil {
 				t.Fatal(err)
 			}
-			same(t, s, truth)
+			same(t, logs[i], s, truth)
 			loaded, err := logs[i].Load(t.Context())
 			if err != nil {
 				t.Fatal(err)
 			}
-			same(t, loaded, truth)
+			same(t, logs[i], loaded, truth)
 			checkIndexes(t, loaded)
 		}
 		if strings.Contains(w.actor("a").logged.String()+w.actor("b").logged.String(), "level=ERROR") {
@@ -383,8 +381,8 @@ func moveOn(t *testing.T, l *Log, s *State, d draw, n int) {
 	}
 }
 
-func same(t *testing.T, got, want *State) {
-	if a, b := got.Text(), want.Text(); a != b {
+func same(t *testing.T, l *Log, got, want *State) {
+	if a, b := wholeText(t, l, got), wholeText(t, l, want); a != b {
 		t.Fatalf("states differ:\n%s\n%s", a, b)
 	}
 }

@@ -2,8 +2,8 @@ package shardlog
 
 import (
 	"bytes"
-	"cmp"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 
@@ -72,18 +72,38 @@ func (s *IntakeSet) ToIntake() []Intake {
 
 // Merge puts all offsets of in into the set, or fails and changes nothing.
 func (s *IntakeSet) Merge(in []Intake) error {
-	maps := make([]*roaring64.Bitmap, len(in))
+	bitmaps := make([]*roaring64.Bitmap, len(in))
 	for i, one := range in {
 		bm, err := readBitmap(one.Bitmap)
 		if err != nil {
 			return fmt.Errorf("intake of %s: %w", one.Source, err)
 		}
-		maps[i] = bm
+		bitmaps[i] = bm
 	}
 	for i, one := range in {
-		s.of(one.Source).Or(maps[i])
+		s.of(one.Source).Or(bitmaps[i])
 	}
 	return nil
+}
+
+// or puts all offsets of o into the set.
+func (s *IntakeSet) or(o *IntakeSet) {
+	for src, bm := range o.sources {
+		s.of(src).Or(bm)
+	}
+}
+
+func (s *IntakeSet) equal(o *IntakeSet) bool {
+	return maps.EqualFunc(s.sources, o.sources, (*roaring64.Bitmap).Equals)
+}
+
+// bytes is about how much memory the set takes.
+func (s *IntakeSet) bytes() int64 {
+	var n int64
+	for _, bm := range s.sources {
+		n += int64(bm.GetSizeInBytes())
+	}
+	return n
 }
 
 // Count is the number of offsets of a source in the set.
@@ -152,55 +172,4 @@ func readBitmap(b []byte) (bm *roaring64.Bitmap, err error) {
 		return nil, fmt.Errorf("offset %d in a bitmap", bm.Maximum())
 	}
 	return bm, nil
-}
-
-// chunkBits is the span of one piece of a source's bitmap, in bits: a checkpoint writes
-// again only the pieces that changed, at most 16 KiB each, so that
-// its cost does not grow with the number of offsets ever read.
-const chunkBits = 17
-
-// chunkKey names the offsets [chunk<<chunkBits, (chunk+1)<<chunkBits) of a source.
-type chunkKey struct {
-	source Source
-	chunk  uint64
-}
-
-// intakeChunk is one piece of a source's bitmap.
-type intakeChunk struct {
-	bits    *roaring64.Bitmap
-	changes uint64        // Apply calls that changed it
-	saved   uint64        // value of changes that the object holds
-	object  *intakeObject // newest checkpoint object that holds it
-}
-
-// addIntake folds one bitmap in.
-func (s *State) addIntake(src Source, bm *roaring64.Bitmap) {
-	for it := bm.Iterator(); it.HasNext(); {
-		chunk := it.PeekNext() >> chunkBits
-		piece := roaring64.New()
-		piece.AddRange(chunk<<chunkBits, (chunk+1)<<chunkBits)
-		piece.And(bm)
-		key := chunkKey{src, chunk}
-		c := s.intake[key]
-		if c == nil {
-			c = &intakeChunk{bits: roaring64.New()}
-			s.intake[key] = c
-		}
-		c.bits.Or(piece)
-		c.changes++
-		it.AdvanceIfNeeded((chunk + 1) << chunkBits)
-	}
-}
-
-// Intake is the union of the intake offsets classed so far, per source.
-func (s *State) Intake() []Intake {
-	set := NewIntake()
-	for key, c := range s.intake {
-		set.of(key.source).Or(c.bits)
-	}
-	return set.ToIntake()
-}
-
-func compareChunks(a, b chunkKey) int {
-	return cmp.Or(a.source.Compare(b.source), cmp.Compare(a.chunk, b.chunk))
 }

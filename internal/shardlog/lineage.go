@@ -5,9 +5,9 @@ import (
 	"context"
 	"crypto/sha256"
 	"errors"
+	"slices"
 
 	"github.com/togodb/togo/internal/chain"
-	"github.com/togodb/togo/internal/event"
 	"github.com/togodb/togo/internal/objstore"
 )
 
@@ -83,13 +83,30 @@ func (l *Log) putRoot(ctx context.Context, p *CheckpointPlan, body []byte) error
 	return nil
 }
 
-// checkSame: two states that must be one are.
-func checkSame(shard event.ShardID, at chain.Position, folded, loaded *State) error {
+// checkSame: two states that must be one are. Objects with intake offsets up to base that both name are left out.
+func (l *Log) checkSame(ctx context.Context, base chain.Position, folded, loaded *State) error {
+	differ := corrupt(l.shard, folded.Position(), refuse("the checkpoint is not what the one before it and the records give"))
 	a, b := sha256.New(), sha256.New()
 	folded.writeText(a)
 	loaded.writeText(b)
 	if !bytes.Equal(a.Sum(nil), b.Sum(nil)) {
-		return corrupt(shard, at, refuse("the checkpoint is not what the one before it and the records give"))
+		return differ
 	}
-	return nil
+	intake := func(s, other *State) (*IntakeSet, error) {
+		set := s.unsaved()
+		list := slices.DeleteFunc(slices.Clone(s.archive), func(ref manifestRef) bool {
+			// A manifest's name begins with its position.
+			return ref.Name <= base.String() && slices.ContainsFunc(other.archive, func(o manifestRef) bool { return o.Name == ref.Name })
+		})
+		return set, l.readIntake(ctx, list, set)
+	}
+	inFolded, err := intake(folded, loaded)
+	if err != nil {
+		return err
+	}
+	inLoaded, err := intake(loaded, folded)
+	if err == nil && !inFolded.equal(inLoaded) {
+		return differ
+	}
+	return err
 }

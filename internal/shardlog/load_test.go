@@ -70,11 +70,12 @@ func TestLoadWithoutAnyCheckpointObject(t *testing.T) {
 			var logged strings.Builder
 			cfg := testConfig("r", noSleep)
 			cfg.Logger = slog.New(slog.NewTextHandler(&logged, nil))
-			got, err := OpenWith(broken, 0, cfg).Load(t.Context())
+			l := OpenWith(broken, 0, cfg)
+			got, err := l.Load(t.Context())
 			if err != nil {
 				t.Fatalf("%s %s: %v", key, name, err)
 			}
-			if got.Text() != s.Text() {
+			if wholeText(t, l, got) != wholeText(t, OpenWith(store, 0, cfg), s) {
 				t.Errorf("%s %s: another state", key, name)
 			}
 			if strings.Contains(logged.String(), "level=ERROR") {

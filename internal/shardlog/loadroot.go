@@ -51,9 +51,7 @@ func (l *Log) stateOf(ctx context.Context, r *root) (*State, error) {
 	if err := l.loadDays(ctx, s, r); err != nil {
 		return nil, err
 	}
-	if err := l.loadIntake(ctx, s, r); err != nil {
-		return nil, err
-	}
+	s.archive = r.objects()
 	if fragments, segments := s.Counts(); fragments != r.Fragments || segments != r.Segments {
 		return nil, fmt.Errorf("checkpoint of %d fragments and %d id segments, but its manifests hold %d and %d", r.Fragments, r.Segments, fragments, segments)
 	}
@@ -195,36 +193,5 @@ func (s *State) loadEntries(entries map[string]*entry, m *manifest, made *run) e
 			return err
 		}
 	}
-	return nil
-}
-
-// loadIntake folds the objects with intake bitmaps into s.
-func (l *Log) loadIntake(ctx context.Context, s *State, r *root) error {
-	contents := make([]intakeManifest, len(r.Intake))
-	err := l.each(len(r.Intake), func(i int) error { return l.getManifest(ctx, r.Intake[i].Object, &contents[i]) })
-	if err != nil {
-		return err
-	}
-	for i, in := range r.Intake {
-		object := &intakeObject{ref: in.Object, serial: i + 1}
-		for _, c := range contents[i].Chunks {
-			object.chunks = append(object.chunks, chunkKey{c.Source, c.Chunk})
-		}
-		held := in.Chunks
-		if held == nil {
-			held = upTo(len(object.chunks))
-		}
-		for _, at := range held {
-			if contents[i].Shard != s.small.Shard || at < 0 || at >= len(object.chunks) {
-				return fmt.Errorf("manifest %s has no piece %d of this shard", in.Object.Name, at)
-			}
-			bits, err := readBitmap(contents[i].Chunks[at].Bitmap)
-			if err != nil {
-				return fmt.Errorf("manifest %s: %w", in.Object.Name, err)
-			}
-			s.intake[object.chunks[at]] = &intakeChunk{bits: bits, object: object}
-		}
-	}
-	s.intakeSerial = len(r.Intake)
 	return nil
 }

@@ -15,6 +15,11 @@ import (
 	"github.com/togodb/togo/internal/objstore"
 )
 
+// rootFormat is the number of the format of roots that this code writes; it reads
+// those below. In format 1 a piece of intake offsets held all that were known of its span, and
+// replaced those in objects before it; the union of all is the same.
+const rootFormat = 2
+
 // root is what a checkpoint's numbered object holds: the small part of a state,
 // and the names of the manifests that hold the rest.
 type root struct {
@@ -35,10 +40,10 @@ type rootDay struct {
 	Manifests []manifestRef `json:"manifests"`
 }
 
-// rootIntake names an object with pieces of intake bitmaps, and which of them hold.
+// rootIntake names an object with pieces of intake bitmaps.
 type rootIntake struct {
 	Object manifestRef `json:"object"`
-	Chunks []int       `json:"chunks,omitempty"` // by place in the object; none: all of them
+	Chunks []int       `json:"chunks,omitempty"` // format 1: those that no later object replaced
 }
 
 // manifestRef names an immutable object of a checkpoint.
@@ -125,7 +130,7 @@ func (l *Log) getManifest(ctx context.Context, ref manifestRef, into any) error 
 	if err != nil {
 		return fmt.Errorf("manifest %s: %w", ref.Name, err)
 	}
-	if err := checkFormat(text); err != nil {
+	if err := checkFormat(text, Format); err != nil {
 		return fmt.Errorf("manifest %s: %w", ref.Name, err)
 	}
 	if err := decodeStrict(text, into); err != nil {
@@ -170,7 +175,7 @@ func decodeRoot(b []byte) (*root, error) {
 	if sum := objstore.Sum(seal.Root); sum != seal.Sum {
 		return nil, fmt.Errorf("no checkpoint: checksum %s and not %s", sum, seal.Sum)
 	}
-	if err := checkFormat(seal.Root); err != nil {
+	if err := checkFormat(seal.Root, rootFormat); err != nil {
 		return nil, err
 	}
 	var r root

@@ -276,7 +276,7 @@ func (a *actor) run(t *testing.T, d *datadriven.TestData) (string, error) {
 		done, err := a.trim.Do(ctx)
 		return fmt.Sprintf("base %d, deleted %+v\n", uint64(a.trim.Base), done), err
 	case "state":
-		return a.state.Text(), nil
+		return textWithIntake(a.log, a.state)
 	}
 	d.Fatalf(t, "unknown command %s", d.Cmd)
 	return "", nil

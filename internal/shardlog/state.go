@@ -82,19 +82,20 @@ type small struct {
 
 // State is the fold of a shard log up to Position. It is for one goroutine.
 type State struct {
-	small   small
-	sources map[Source]SourceState // values are never changed in place
-	live    map[string]*entry      // fragments and id segments by key
-	days    map[int64]*day         // by the day's number since 1970
-	ids     map[int64][]*entry     // segments by id bucket, each list by key
-	names   map[string]string      // one copy of each name that many fragments have
-	intake  map[chunkKey]*intakeChunk
+	small    small
+	sources  map[Source]SourceState // values are never changed in place
+	live     map[string]*entry      // fragments and id segments by key
+	days     map[int64]*day         // by the day's number since 1970
+	ids      map[int64][]*entry     // segments by id bucket, each list by key
+	names    map[string]string      // one copy of each name that many fragments have
+	archive  []manifestRef          // objects with intake offsets, oldest first
+	settling *IntakeSet             // intake offsets of the newest plan that none of them has
+	fresh    *IntakeSet             // and of records since
 
 	segments     int             // id segments in live
 	sinceRecords int             // records folded since the last checkpoint that s knows of
 	sinceBytes   int64           // and their bytes
 	planned      *CheckpointPlan // not yet written
-	intakeSerial int             // written by this state, to tell their order
 	parent       chain.Position  // the root that names the runs; 0: the next checkpoint builds on none
 	own          string          // nonce of the caller's claim; see lineage.go
 	layout       layout
@@ -105,7 +106,7 @@ func NewState(shard event.ShardID) *State {
 	return &State{
 		small:   small{Shard: shard, Floors: map[event.TenantID]tenantFloors{}, IDsBelow: noIDsBelow},
 		sources: map[Source]SourceState{}, live: map[string]*entry{}, days: map[int64]*day{},
-		ids: map[int64][]*entry{}, names: map[string]string{}, intake: map[chunkKey]*intakeChunk{}, layout: defaultLayout,
+		ids: map[int64][]*entry{}, names: map[string]string{}, settling: NewIntake(), fresh: NewIntake(), layout: defaultLayout,
 	}
 }
 
@@ -265,12 +266,8 @@ func (s *State) Clone() *State {
 	for _, e := range s.live {
 		c.insert(&entry{fragment: e.fragment, ranges: e.ranges, segment: e.segment, run: runs[e.run]})
 	}
-	for key, chunk := range s.intake {
-		copied := *chunk
-		copied.bits = chunk.bits.Clone()
-		c.intake[key] = &copied
-	}
-	c.sinceRecords, c.sinceBytes, c.intakeSerial = s.sinceRecords, s.sinceBytes, s.intakeSerial
+	c.archive, c.fresh = slices.Clone(s.archive), s.unsaved()
+	c.sinceRecords, c.sinceBytes = s.sinceRecords, s.sinceBytes
 	c.layout = s.layout
 	return c
 }

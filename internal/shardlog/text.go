@@ -8,11 +8,10 @@ import (
 	"strings"
 
 	"github.com/togodb/togo/internal/event"
-	"github.com/togodb/togo/internal/objstore"
 )
 
 // Text is all that a state holds, as text: two states are equal if their texts
-// are. How checkpoints hold it is no part of it.
+// are, and what Log.Intake gives. How checkpoints hold it is no part of it.
 func (s *State) Text() string {
 	var b strings.Builder
 	s.writeText(&b)
@@ -49,9 +48,6 @@ func (s *State) writeText(b io.Writer) {
 	})
 	for _, bucket := range s.IDBuckets() {
 		fmt.Fprintf(b, "ids %d in %d segments\n", bucket, len(s.ids[bucket]))
-	}
-	for _, in := range s.Intake() {
-		fmt.Fprintf(b, "intake %s %s\n", in.Source, objstore.Sum(in.Bitmap))
 	}
 	fmt.Fprintf(b, "totals %+v, last append at %d ms\n", sm.Totals, sm.LastAppendMS)
 }

@@ -92,7 +92,7 @@ func (l *Log) PlanTrim(ctx context.Context, margin int) (*Trim, error) {
 		t.Why = fmt.Sprintf("checkpoint at %d, records gone up to %d, %d stay: there is little to delete", uint64(t.at), uint64(newest), margin)
 		return t, err
 	}
-	if err := l.planTrim(ctx, t); err != nil || t.Base == 0 {
+	if err := l.planTrim(ctx, t, newest); err != nil || t.Base == 0 {
 		return t, err
 	}
 	t.Markers = l.chain.Covered(markers, t.Base)
@@ -112,8 +112,8 @@ func (l *Log) trimDue(ctx context.Context, base, newest chain.Position, margin i
 	return len(left) > 0, err
 }
 
-// planTrim checks what the deletion rests on, and lists what goes.
-func (l *Log) planTrim(ctx context.Context, t *Trim) error {
+// planTrim checks what the deletion rests on, and lists what goes; newest is the marker that stands.
+func (l *Log) planTrim(ctx context.Context, t *Trim, newest chain.Position) error {
 	older, err := l.readRoot(ctx, t.Kept[0])
 	if err != nil {
 		return t.unusable(err)
@@ -122,7 +122,7 @@ func (l *Log) planTrim(ctx context.Context, t *Trim) error {
 	if err != nil {
 		return t.unusable(err)
 	}
-	s, err := l.checkKept(ctx, older, newer)
+	s, err := l.checkKept(ctx, older, newer, newest)
 	if err != nil {
 		return t.unusable(err)
 	}
@@ -179,9 +179,10 @@ func (t *Trim) unusable(err error) error {
 	return nil
 }
 
-// checkKept reads both checkpoints whole, compares the newer with what the older and the records give,
-// and returns the confirmed state of the head.
-func (l *Log) checkKept(ctx context.Context, older, newer *root) (*State, error) {
+// checkKept reads both checkpoints, compares the newer with what the older and the records give,
+// and returns the confirmed state of the head. Of the objects with intake offsets that both name it reads those
+// whose records may still be there, behind the marker at base: of the others there is nothing left to compare them with.
+func (l *Log) checkKept(ctx context.Context, older, newer *root, base chain.Position) (*State, error) {
 	folded, err := l.stateOf(ctx, older)
 	if err != nil {
 		return nil, err
@@ -205,7 +206,10 @@ func (l *Log) checkKept(ctx context.Context, older, newer *root) (*State, error)
 	if err != nil {
 		return nil, err
 	}
-	if err := checkSame(l.shard, to, folded, s); err != nil {
+	if newer.Format == 1 {
+		base = 0 // an object may have what was in others, too
+	}
+	if err := l.checkSame(ctx, base, folded, s); err != nil {
 		return nil, err
 	}
 	_, err = l.catchUp(ctx, s)

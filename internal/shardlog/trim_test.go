@@ -249,9 +249,10 @@ func TestFault_freed_position_late_landing(t *testing.T) {
 			return nil
 		}
 		y.finish() // lands it at its end
-		if loaded, err := OpenWith(y.told, 0, testConfig("late", noSleep)).Load(t.Context()); err != nil {
+		l := OpenWith(y.told, 0, testConfig("late", noSleep))
+		if loaded, err := l.Load(t.Context()); err != nil {
 			t.Errorf("k=%d: %v", k, err)
-		} else if truth, _ := y.told.fold(); loaded.Text() != truth.Text() {
+		} else if truth, _ := y.told.fold(); wholeText(t, l, loaded) != wholeText(t, l, truth) {
 			t.Errorf("k=%d: the late write changes what is loaded", k)
 		}
 		phantoms += y.told.phantoms
@@ -338,11 +339,11 @@ func TestTrimOnEveryStore(t *testing.T) {
 				t.Errorf("a phantom: %v", err)
 			}
 			for _, s := range []*State{paused, NewState(0)} {
-				if _, err := l.Follow(t.Context(), s); err != nil || s.Text() != before.Text() {
+				if _, err := l.Follow(t.Context(), s); err != nil || wholeText(t, l, s) != wholeText(t, l, before) {
 					t.Errorf("followed to %d: %v", uint64(s.Position()), err)
 				}
 			}
-			if after, err := l.Load(t.Context()); err != nil || after.Text() != before.Text() {
+			if after, err := l.Load(t.Context()); err != nil || wholeText(t, l, after) != wholeText(t, l, before) {
 				t.Errorf("loaded: %v", err)
 			}
 		})

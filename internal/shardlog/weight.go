@@ -5,12 +5,11 @@ const (
 	fragmentWeight = 550
 	segmentWeight  = 350
 	bucketWeight   = 60
-	chunkWeight    = 1200
 )
 
 // Weight is about how many bytes of memory the state takes, to a factor of two.
 func (s *State) Weight() int64 {
-	weight := int64(len(s.live)-s.segments)*fragmentWeight + int64(s.segments)*segmentWeight + int64(len(s.intake))*chunkWeight
+	weight := int64(len(s.live)-s.segments)*fragmentWeight + int64(s.segments)*segmentWeight + s.settling.bytes() + s.fresh.bytes()
 	for _, list := range s.ids {
 		weight += int64(len(list)) * bucketWeight
 	}

@@ -15,12 +15,13 @@ import (
 // what he has, stands where the fold of all its records stands.
 func (w *world) checkLoads() {
 	for _, id := range slices.Sorted(maps.Keys(w.watch.logs)) {
-		loaded, err := shardlog.OpenWith(w.objects, id, shardlog.Config{Parallel: 1, Logger: quiet}).Load(context.Background())
+		log := shardlog.OpenWith(w.objects, id, shardlog.Config{Parallel: 1, Logger: quiet})
+		loaded, err := log.Load(context.Background())
 		if err != nil {
 			w.fail("load shard %s: %v", id, err)
 			return
 		}
-		if err := sameState(loaded.Clone(), w.watch.logs[id].state, w.plan.tenants); err != nil {
+		if err := sameState(log, loaded.Clone(), w.watch.logs[id].state, w.plan.tenants); err != nil {
 			w.fail("shard %s as loaded differs from the fold of its records: %v", id, err)
 			return
 		}
@@ -28,7 +29,7 @@ func (w *world) checkLoads() {
 }
 
 // sameState compares all that a reader can ask of a state.
-func sameState(a, b *shardlog.State, tenants []string) error {
+func sameState(log *shardlog.Log, a, b *shardlog.State, tenants []string) error {
 	view := func(s *shardlog.State) map[string]any {
 		out := map[string]any{"head": s.Head(), "epoch": s.Epoch(), "owner": s.Owner(), "seq": s.Seq(), "low water": s.LowWater(), "jobs": s.Jobs(),
 			"sources": s.Sources(), "totals": s.Totals(), "end of the ids": s.IDsBelow(), "set aside": s.Quarantined(), "id buckets": s.IDBuckets()}
@@ -52,7 +53,11 @@ func sameState(a, b *shardlog.State, tenants []string) error {
 			}
 		}
 		intake := shardlog.NewIntake()
-		if err := intake.Merge(s.Intake()); err != nil {
+		classed, err := log.Intake(context.Background(), s)
+		if err == nil {
+			err = intake.Merge(classed)
+		}
+		if err != nil {
 			out["intake"] = err
 		}
 		for _, src := range intake.Sources() {

@@ -63,7 +63,11 @@ func (w *world) readStore() (*stored, error) {
 		}
 	}
 	for _, s := range view.Shards {
-		if err := out.classed.Merge(s.Intake()); err != nil {
+		classed, err := shardlog.OpenWith(w.objects, s.Shard(), shardlog.Config{Parallel: 1, Logger: quiet}).Intake(ctx, s)
+		if err == nil {
+			err = out.classed.Merge(classed)
+		}
+		if err != nil {
 			return nil, err
 		}
 	}

@@ -267,7 +267,9 @@ func (w *world) printState() {
 	fmt.Fprintf(&w.out, "records=%d control=%d lost=%d events=%d stored=%d duplicate=%d conflict=%d dead=%d\n",
 		t.Records, t.Control, t.Lost, t.Events, t.Stored, t.Duplicate, t.Conflict, t.Dead)
 	set := shardlog.NewIntake()
-	w.must(set.Merge(s.Intake()))
+	classed, err := w.log.Intake(context.Background(), s)
+	w.must(err)
+	w.must(set.Merge(classed))
 	for _, src := range set.Sources() {
 		fmt.Fprintf(&w.out, "intake holes %v\n", set.Holes(src, 0, w.intake))
 	}
