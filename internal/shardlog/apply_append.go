@@ -148,7 +148,7 @@ func (s *State) checkAdded(a *Append) error {
 
 // checkNewKey: no live, quarantined or other new object has the key.
 func (s *State) checkNewKey(key string, fresh map[string]bool) error {
-	if s.live[key] != nil || fresh[key] || s.isQuarantined(key) {
+	if s.find(key) != nil || fresh[key] || s.isQuarantined(key) {
 		return refuse("object %q is there already", key)
 	}
 	fresh[key] = true

@@ -32,7 +32,7 @@ func (s *State) mergeInputs(keys []string) ([]*entry, error) {
 	seen := make(map[string]bool, len(keys))
 	out := make([]*entry, 0, len(keys))
 	for _, key := range keys {
-		e := s.live[key]
+		e := s.find(key)
 		switch {
 		case e == nil:
 			return nil, refuse("unknown input %q", key)
@@ -202,7 +202,7 @@ func (s *State) checkMergedSegments(inputs []*entry, x *MergeEnd) error {
 // checkQuarantine: the fragment leaves the live ones, and is remembered. An id
 // segment cannot be set aside: without it a copy would be stored again.
 func (s *State) checkQuarantine(r *Record) (func(), error) {
-	e := s.live[r.Quarantine.Key]
+	e := s.find(r.Quarantine.Key)
 	if e == nil || e.fragment == nil {
 		return nil, refuse("no live fragment %q", r.Quarantine.Key)
 	}
@@ -218,6 +218,7 @@ func (s *State) checkQuarantine(r *Record) (func(), error) {
 func (s *State) Tenants() []event.TenantID {
 	set := map[event.TenantID]bool{}
 	for _, d := range s.days {
+		s.open(d)
 		for _, index := range d.buckets {
 			for t := range index {
 				set[t] = true

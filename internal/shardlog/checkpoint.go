@@ -92,6 +92,7 @@ func refs(runs []*run) []manifestRef {
 
 // planDay decides which manifests the new one replaces, always the newest ones.
 func (s *State) planDay(num int64, d *day, all bool) dayPlan {
+	s.open(d)
 	keep, level := len(d.runs), 0
 	for n := 0; ; level++ {
 		for n = keep; n > 0 && d.runs[n-1].ref.Level == level; n-- {
@@ -194,7 +195,8 @@ func (l *Log) writeDays(ctx context.Context, at chain.Position, p *CheckpointPla
 		}
 		ref, err := l.putManifest(ctx, at, dayName(d.day), d.manifest(p.shard))
 		ref.Level, ref.Adds, ref.Removes = d.level, len(d.entries), len(d.removed)
-		d.run = &run{ref: ref, removed: d.removed}
+		ref.Plain = !slices.ContainsFunc(d.entries, func(e *entry) bool { return !e.plain(d.day) })
+		d.run = &run{day: d.day, ref: ref, removed: d.removed}
 		return err
 	})
 	if err != nil {

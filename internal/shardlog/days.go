@@ -34,13 +34,20 @@ func (e *entry) key() string {
 	return e.segment.Key
 }
 
-// home is the day that lists the entry. A segment of several days is at home in
-// the day of its first bucket, for as long as it lives.
+// idDays is where the days of id segments are counted from: these have manifests of their own, so that
+// those of fragments can rest packed.
+const idDays = int64(1) << 40
+
+// home is the day that lists the entry, for as long as it lives. A segment of several days is at
+// home in the day of its first bucket.
 func (e *entry) home() int64 {
-	if e.fragment != nil {
+	switch {
+	case e.run != nil:
+		return e.run.day
+	case e.fragment != nil:
 		return dayOf(e.fragment.Bucket)
 	}
-	return dayOf(e.segment.Buckets[0].Bucket)
+	return idDays + dayOf(e.segment.Buckets[0].Bucket)
 }
 
 // bucketIndex lists the fragments of one data bucket, each tenant's by key.
@@ -49,6 +56,7 @@ type bucketIndex map[event.TenantID][]*entry
 // day holds the live entries of one day of event time, and how the checkpoints
 // written so far hold them.
 type day struct {
+	packed   [][]byte // bodies of runs, until somebody asks for the day: then only count and runs are set; see rest.go
 	buckets  map[int64]bucketIndex
 	segments []*entry // by key
 	count    int      // live entries
@@ -61,6 +69,7 @@ type day struct {
 
 // run is one manifest of a day.
 type run struct {
+	day     int64
 	ref     manifestRef
 	removed []removal // what the manifest takes out of older ones
 }
@@ -92,6 +101,7 @@ func (s *State) day(num int64) *day {
 		d = &day{buckets: map[int64]bucketIndex{}}
 		s.days[num] = d
 	}
+	s.open(d)
 	return d
 }
 
@@ -150,7 +160,7 @@ func (s *State) insert(e *entry) {
 		d.fresh = append(d.fresh, e)
 	}
 	if e.segment != nil {
-		s.segments++
+		s.idSegments++
 		d.segments = insertSorted(d.segments, e)
 		for _, b := range e.segment.Buckets {
 			if b.Bucket >= s.small.IDsBelow {
@@ -159,6 +169,7 @@ func (s *State) insert(e *entry) {
 		}
 		return
 	}
+	s.fragments++
 	f := e.fragment
 	index := d.buckets[f.Bucket]
 	if index == nil {
@@ -179,12 +190,13 @@ func (s *State) remove(e *entry) {
 		d.removed = append(d.removed, removal{e.key(), e.run})
 	}
 	if e.segment != nil {
-		s.segments--
+		s.idSegments--
 		d.segments = removeSorted(d.segments, e)
 		for _, b := range e.segment.Buckets {
 			s.dropFromBucket(b.Bucket, e)
 		}
 	} else {
+		s.fragments--
 		f := e.fragment
 		index := d.buckets[f.Bucket]
 		if index[f.Tenant] = removeSorted(index[f.Tenant], e); len(index[f.Tenant]) == 0 {
@@ -243,9 +255,12 @@ func compareHomes(a, b *entry) int {
 
 // cloneRuns copies how manifests hold the day, without its entries.
 func (d *day) cloneRuns(copies map[*run]*run) *day {
-	c := &day{buckets: map[int64]bucketIndex{}, quiet: d.quiet}
+	c := &day{buckets: map[int64]bucketIndex{}, quiet: d.quiet, packed: d.packed}
+	if c.packed != nil {
+		c.count = d.count
+	}
 	for _, r := range d.runs {
-		copied := &run{ref: r.ref}
+		copied := &run{day: r.day, ref: r.ref}
 		copies[r] = copied
 		c.runs = append(c.runs, copied)
 	}

@@ -51,6 +51,9 @@
 // a start go back to an older root or to the whole log, loudly. A checkpoint is never the truth: a state
 // folded from it equals the one folded from all records (State.Text).
 //
+// A day of fragments rests packed after a start until it is asked for, and id segments have manifests of their own (rest.go). So a
+// start does not grow with retention but for the bytes that it fetches.
+//
 // Intake offsets lie in objects of their own, which a start does not read: each checkpoint adds one with the offsets since the
 // last, and eight of a level become one. Who looks for holes asks Log.Intake, which reads them; where one is damaged, an older
 // checkpoint's and the records after it.

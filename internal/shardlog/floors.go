@@ -101,7 +101,8 @@ func (s *State) checkExpire(r *Record) (func(), error) {
 		for t, f := range next {
 			s.small.Floors[t] = f
 		}
-		s.dropFragments(func(f *Fragment) bool {
+		highest := max(s.HighestFloor(TableEvents), s.HighestFloor(TableDeadLetters))
+		s.dropFragments(floorSecond(highest), func(f *Fragment) bool {
 			floor, _ := s.Floor(f.Tenant, f.Table)
 			return f.Max < floor
 		})
@@ -132,6 +133,9 @@ func (s *State) checkErase(r *Record) (func(), error) {
 	if floor, _ := s.Floor(x.Tenant, TableEvents); x.Floor < floor {
 		return nil, refuse("the floor of %q falls from %s to %s", x.Tenant, floor, x.Floor)
 	}
+	for _, d := range s.days {
+		s.open(d)
+	}
 	for _, e := range s.live {
 		if e.fragment != nil && e.fragment.Tenant == x.Tenant && e.fragment.Table == TableEvents && e.fragment.Max >= x.Floor {
 			return nil, refuse("erase of %q below %s, but fragment %q reaches %s", x.Tenant, x.Floor, e.fragment.Key, e.fragment.Max)
@@ -140,13 +144,18 @@ func (s *State) checkErase(r *Record) (func(), error) {
 	f.Events, f.Erased = max(f.Events, x.Floor), x.Floor
 	return func() {
 		s.small.Floors[x.Tenant] = f
-		s.dropFragments(func(f *Fragment) bool { return f.Tenant == x.Tenant })
+		s.dropFragments(maxSecond, func(f *Fragment) bool { return f.Tenant == x.Tenant })
 	}, nil
 }
 
-// dropFragments removes the fragments that gone picks, quarantined ones too.
-func (s *State) dropFragments(gone func(*Fragment) bool) {
-	for _, d := range s.days {
+// dropFragments removes the fragments that gone picks, quarantined ones too; it picks none whose bucket starts
+// after the second upTo.
+func (s *State) dropFragments(upTo int64, gone func(*Fragment) bool) {
+	for num, d := range s.days {
+		if num > dayOf(upTo) {
+			continue
+		}
+		s.open(d)
 		for _, index := range d.buckets {
 			for _, list := range index {
 				for _, e := range slices.Clone(list) {

@@ -205,8 +205,15 @@ func randomGap(s *State, d draw) *Record {
 // checkIndexes compares the indexes of a state with one another.
 func checkIndexes(t testing.TB, s *State) {
 	t.Helper()
-	fragments, segments, buckets := 0, 0, map[int64]int{}
+	fragments, segments, buckets, packed := 0, 0, map[int64]int{}, 0
 	for num, d := range s.days {
+		if d.packed != nil {
+			if len(d.buckets)+len(d.segments)+len(d.fresh)+len(d.removed) > 0 || len(d.packed) != len(d.runs) {
+				t.Fatalf("day %d rests, but has entries", num)
+			}
+			packed += d.count
+			continue
+		}
 		count := len(d.segments)
 		for bucket, index := range d.buckets {
 			for tenant, list := range index {
@@ -216,7 +223,7 @@ func checkIndexes(t testing.TB, s *State) {
 				}
 				for _, e := range list {
 					fragments++
-					if e.dead || s.live[e.key()] != e || e.fragment.Tenant != tenant || e.fragment.Bucket != bucket || e.home() != num {
+					if e.dead || s.live[e.key()] != e || e.fragment.Tenant != tenant || e.fragment.Bucket != bucket || e.home() != num || !e.belongs(num) {
 						t.Fatalf("day %d: entry %s", num, e.key())
 					}
 				}
@@ -237,7 +244,7 @@ func checkIndexes(t testing.TB, s *State) {
 			t.Fatalf("day %d: %d entries counted, %d there", num, d.count, count)
 		}
 	}
-	if f, g := s.Counts(); f != fragments || g != segments || len(s.live) != f+g {
+	if f, g := s.Counts(); f != fragments+packed || g != segments || len(s.live) != fragments+segments {
 		t.Fatalf("%d/%d fragments, %d/%d segments, %d live", f, fragments, g, segments, len(s.live))
 	}
 	if len(buckets) != len(s.ids) {

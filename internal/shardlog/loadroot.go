@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 
 	"github.com/togodb/togo/internal/chain"
@@ -117,50 +118,39 @@ func (l *Log) parallel(n int, do func(i int)) {
 	wait.Wait()
 }
 
-// loadDays folds the manifests of all days into s.
+// loadDays puts the manifests of all days into s, those of fragments packed.
 func (l *Log) loadDays(ctx context.Context, s *State, r *root) error {
 	var list []manifestRef
 	for _, d := range r.Days {
 		list = append(list, d.Manifests...)
 	}
-	contents := make([]manifest, len(list))
-	err := l.each(len(list), func(i int) error { return l.getManifest(ctx, list[i], &contents[i]) })
+	bodies := make([][]byte, len(list))
+	err := l.each(len(list), func(i int) (err error) {
+		bodies[i], err = l.getPacked(ctx, list[i])
+		return err
+	})
 	if err != nil {
 		return err
 	}
-	for _, d := range r.Days {
-		if err := s.loadDay(d, contents[:len(d.Manifests)]); err != nil {
-			return err
+	for _, rd := range r.Days {
+		if s.days[rd.Day] != nil || len(rd.Manifests) == 0 {
+			return fmt.Errorf("day %d twice, or without a manifest", rd.Day)
 		}
-		contents = contents[len(d.Manifests):]
-	}
-	return nil
-}
-
-func (s *State) loadDay(d rootDay, contents []manifest) error {
-	into := s.day(d.Day)
-	entries := map[string]*entry{}
-	for i := range contents {
-		m := &contents[i]
-		if m.Shard != s.small.Shard || m.Day != d.Day {
-			return fmt.Errorf("manifest %s is of shard %s, day %d", d.Manifests[i].Name, m.Shard, m.Day)
+		d := &day{buckets: map[int64]bucketIndex{}, packed: slices.Clone(bodies[:len(rd.Manifests)])}
+		bodies = bodies[len(rd.Manifests):]
+		plain := true
+		for _, ref := range rd.Manifests {
+			d.runs = append(d.runs, &run{day: rd.Day, ref: ref})
+			d.count += ref.Adds - ref.Removes
+			plain = plain && ref.Plain
 		}
-		made := &run{ref: d.Manifests[i]}
-		into.runs = append(into.runs, made)
-		for _, key := range m.Removed {
-			gone := entries[key]
-			if gone == nil {
-				return fmt.Errorf("manifest %s removes %q, which is not there", d.Manifests[i].Name, key)
+		s.days[rd.Day] = d
+		s.fragments += d.count
+		if !plain {
+			if err := s.unpackDay(d); err != nil {
+				return err
 			}
-			made.removed = append(made.removed, removal{key, gone.run})
-			delete(entries, key)
 		}
-		if err := s.loadEntries(entries, m, made); err != nil {
-			return fmt.Errorf("manifest %s: %w", d.Manifests[i].Name, err)
-		}
-	}
-	for _, e := range entries {
-		s.insert(e)
 	}
 	return nil
 }
@@ -170,8 +160,8 @@ func (s *State) loadEntries(entries map[string]*entry, m *manifest, made *run) e
 		switch {
 		case err != nil:
 			return err
-		case e.home() != m.Day:
-			return fmt.Errorf("%q belongs to day %d", e.key(), e.home())
+		case !e.belongs(m.Day):
+			return fmt.Errorf("%q does not belong to day %d", e.key(), m.Day)
 		case entries[e.key()] != nil || s.live[e.key()] != nil:
 			return fmt.Errorf("%q twice", e.key())
 		}

@@ -54,6 +54,7 @@ type manifestRef struct {
 	Level   int    `json:"level,omitempty"` // how often its oldest entries were merged
 	Adds    int    `json:"adds,omitempty"`
 	Removes int    `json:"removes,omitempty"`
+	Plain   bool   `json:"plain,omitempty"` // it adds fragments alone, and their keys name its day
 }
 
 // manifest is the content of a day's object.
@@ -84,6 +85,9 @@ func (l *Log) manifestKey(name string) string { return l.folder() + "/manifest/"
 func (l *Log) rootPrefix() string { return l.folder() + "/checkpoint/" }
 
 func dayName(day int64) string {
+	if day > idDays/2 {
+		return "ids-" + dayName(day-idDays)
+	}
 	return time.Unix(day*daySeconds, 0).UTC().Format(time.DateOnly)
 }
 
@@ -119,13 +123,26 @@ const maxManifestBytes = 1 << 30
 
 // getManifest reads the object of a ref, which must be as the ref says.
 func (l *Log) getManifest(ctx context.Context, ref manifestRef, into any) error {
+	body, err := l.getPacked(ctx, ref)
+	if err != nil {
+		return err
+	}
+	return ref.decode(body, into)
+}
+
+// getPacked reads the object of a ref, whose checksum it must have.
+func (l *Log) getPacked(ctx context.Context, ref manifestRef) ([]byte, error) {
 	body, err := l.getObject(ctx, l.manifestKey(ref.Name))
 	if err != nil {
-		return fmt.Errorf("manifest %s: %w", ref.Name, err)
+		return nil, fmt.Errorf("manifest %s: %w", ref.Name, err)
 	}
 	if sum := objstore.Sum(body); sum != ref.Sum {
-		return fmt.Errorf("manifest %s has checksum %s and not %s", ref.Name, sum, ref.Sum)
+		return nil, fmt.Errorf("manifest %s has checksum %s and not %s", ref.Name, sum, ref.Sum)
 	}
+	return body, nil
+}
+
+func (ref manifestRef) decode(body []byte, into any) error {
 	text, err := unpack(body)
 	if err != nil {
 		return fmt.Errorf("manifest %s: %w", ref.Name, err)

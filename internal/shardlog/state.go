@@ -84,7 +84,7 @@ type small struct {
 type State struct {
 	small    small
 	sources  map[Source]SourceState // values are never changed in place
-	live     map[string]*entry      // fragments and id segments by key
+	live     map[string]*entry      // fragments and id segments by key, without those of packed days
 	days     map[int64]*day         // by the day's number since 1970
 	ids      map[int64][]*entry     // segments by id bucket, each list by key
 	names    map[string]string      // one copy of each name that many fragments have
@@ -92,7 +92,8 @@ type State struct {
 	settling *IntakeSet             // intake offsets of the newest plan that none of them has
 	fresh    *IntakeSet             // and of records since
 
-	segments     int             // id segments in live
+	fragments    int             // live ones, with those of packed days
+	idSegments   int             // likewise; none of them is packed
 	sinceRecords int             // records folded since the last checkpoint that s knows of
 	sinceBytes   int64           // and their bytes
 	planned      *CheckpointPlan // not yet written
@@ -171,22 +172,22 @@ func (s *State) Quarantined() []Fragment { return slices.Clone(s.small.Quarantin
 
 // Counts are the numbers of live fragments and id segments.
 func (s *State) Counts() (fragments, segments int) {
-	return len(s.live) - s.segments, s.segments
+	return s.fragments, s.idSegments
 }
 
 // Fragment is the live fragment under key.
 func (s *State) Fragment(key string) (Fragment, bool) {
-	if e := s.live[key]; e != nil && e.fragment != nil {
+	if e := s.find(key); e != nil && e.fragment != nil {
 		return e.full(), true
 	}
 	return Fragment{}, false
 }
 
 // Live says whether the object is a live fragment or id segment.
-func (s *State) Live(key string) bool { return s.live[key] != nil }
+func (s *State) Live(key string) bool { return s.find(key) != nil }
 
 // Names says whether the state names the object: as live, or as set aside.
-func (s *State) Names(key string) bool { return s.live[key] != nil || s.isQuarantined(key) }
+func (s *State) Names(key string) bool { return s.find(key) != nil || s.isQuarantined(key) }
 
 // IDSegments are the live segments that hold identities of the id bucket, by
 // key.
@@ -204,11 +205,16 @@ func (s *State) IDBuckets() []int64 { return slices.Sorted(maps.Keys(s.ids)) }
 
 // Segments calls yield for each live id segment, by day and key.
 func (s *State) Segments(yield func(IDSegment) bool) {
-	for _, num := range slices.Sorted(maps.Keys(s.days)) {
-		for _, e := range s.days[num].segments {
-			if !yield(*e.segment) {
-				return
-			}
+	var list []*entry
+	for _, d := range s.days {
+		list = append(list, d.segments...)
+	}
+	slices.SortFunc(list, func(a, b *entry) int {
+		return cmp.Or(cmp.Compare(dayOf(a.segment.Buckets[0].Bucket), dayOf(b.segment.Buckets[0].Bucket)), compareEntries(a, b))
+	})
+	for _, e := range list {
+		if !yield(*e.segment) {
+			return
 		}
 	}
 }
@@ -226,7 +232,7 @@ func (s *State) Fragments(t event.TenantID, from, to int64, yield func(Fragment)
 		if num < dayOf(from) || num > dayOf(to-1) {
 			continue
 		}
-		d := s.days[num]
+		d := s.day(num)
 		for _, bucket := range slices.Sorted(maps.Keys(d.buckets)) {
 			if bucket >= from && bucket < to && !d.buckets[bucket].each(t, yield) {
 				return
@@ -262,6 +268,9 @@ func (s *State) Clone() *State {
 	runs := map[*run]*run{}
 	for num, d := range s.days {
 		c.days[num] = d.cloneRuns(runs)
+		if d.packed != nil {
+			c.fragments += d.count
+		}
 	}
 	for _, e := range s.live {
 		c.insert(&entry{fragment: e.fragment, ranges: e.ranges, segment: e.segment, run: runs[e.run]})

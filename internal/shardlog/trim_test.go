@@ -422,7 +422,7 @@ func TestTrimKeepsAMargin(t *testing.T) {
 		roots, _ := l.newestRoots(t.Context())
 		markers, _ := l.chain.Markers(t.Context())
 		manifests, _ := chain.Keys(t.Context(), store, "shards/0/manifest/", "shards/0/manifest/9", 1<<20)
-		if n := int(s.Position() - roots[0]); len(records) != n+margin+1 || len(roots) != 2 || len(markers) > chain.KeptMarkers || len(manifests) > 20 {
+		if n := int(s.Position() - roots[0]); len(records) != n+margin+1 || len(roots) != 2 || len(markers) > chain.KeptMarkers || len(manifests) > 40 {
 			t.Fatalf("at %d: %d records, checkpoints %v, markers %v, %d manifests", uint64(s.Position()), len(records), roots, markers, len(manifests))
 		}
 	}
