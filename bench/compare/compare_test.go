@@ -16,8 +16,21 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
+// TestOnly chooses steps by parts of their names, which have commas.
+func TestOnly(t *testing.T) {
+	all, some := &options{}, &options{only: []string{"DuckDB, threads: 1", "from memory"}}
+	for name, want := range map[string]bool{"DuckDB, threads: 1": true, "DuckDB, threads: 2": false, routerAlone: true, through: false} {
+		if got := some.wants(name); got != want {
+			t.Errorf("%s: %t, want %t", name, got, want)
+		}
+		if !all.wants(name) {
+			t.Errorf("%s is left out where nothing was chosen", name)
+		}
+	}
+}
+
 func TestSteps(t *testing.T) {
-	o := &options{events: 3000, dir: t.TempDir(), only: "DuckDB,from memory,limit: JSON,limit: Parquet,limit: files"}
+	o := &options{events: 3000, dir: t.TempDir(), only: []string{"DuckDB", "from memory", "limit: JSON", "limit: Parquet", "limit: files"}}
 	r := &report{options: o}
 	if err := r.all(t.Context()); err != nil {
 		t.Fatal(err)

@@ -22,6 +22,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"slices"
 	"strings"
 	"syscall"
 )
@@ -29,11 +30,14 @@ import (
 func main() {
 	var o options
 	flag.IntVar(&o.events, "events", 1_000_000, "that each step takes")
-	flag.StringVar(&o.only, "only", "", "steps whose name contains one of these, split by commas; what these need is run too")
+	flag.Func("only", "steps whose name contains this; may be given several times; what these need is run too", func(part string) error {
+		o.only = append(o.only, part)
+		return nil
+	})
 	flag.StringVar(&o.dir, "dir", "", "where everything lies during the run; default: a folder that is removed at the end")
 	flag.StringVar(&o.togo, "togo", "", "the program; default: built from this tree")
 	flag.StringVar(&o.connect, "connect", os.Getenv(ConnectVariable), "folder with the jars of Kafka Connect and the Iceberg sink (connect/pom.xml)")
-	flag.StringVar(&o.profile, "profile", "", "folder for CPU profiles of Togo's steps from memory")
+	flag.StringVar(&o.profile, "profile", "", "folder for CPU profiles of the steps, and of the program over the embedded broker or Apache Kafka")
 	step := flag.String("step", "", "used by the program itself")
 	flag.StringVar(&o.broker, "broker", "", "used by the program itself")
 	flag.IntVar(&o.files, "files", 0, "used by the program itself")
@@ -50,7 +54,8 @@ func main() {
 
 type options struct {
 	events        int
-	only, dir     string
+	only          []string
+	dir           string
 	togo, connect string
 	profile       string // folder
 	broker        string // address, for a step that reads from Kafka
@@ -60,12 +65,7 @@ type options struct {
 }
 
 func (o *options) wants(name string) bool {
-	for part := range strings.SplitSeq(o.only, ",") {
-		if strings.Contains(name, strings.TrimSpace(part)) {
-			return true
-		}
-	}
-	return false
+	return len(o.only) == 0 || slices.ContainsFunc(o.only, func(part string) bool { return strings.Contains(name, part) })
 }
 
 func run(ctx context.Context, o *options, step string) error {

@@ -2,14 +2,18 @@ package main
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"fmt"
+	"io"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/togodb/togo/internal/e2e/proc"
@@ -65,19 +69,27 @@ func program(ctx context.Context, o *options, name, addr, store string) (f figur
 		return f, err
 	}
 	t := tool.Tool{Bin: bin, Args: []string{"--config", config, "--dir", dir}}
-	http, err := proc.FreeAddr()
+	listen, err := proc.FreeAddr()
 	if err != nil {
 		return f, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, programTimeout)
 	defer cancel()
 	began := time.Now()
-	p, err := proc.Start(bin, append(append([]string{}, t.Args...), "--set", "http.listen="+http, "run", "--target", "router,writer"), os.Stderr)
+	args := append(slices.Clone(t.Args), "--set", "http.listen="+listen, "--set", "http.pprof="+strconv.FormatBool(o.profile != ""))
+	p, err := proc.Start(bin, append(args, "run", "--target", "router,writer"), os.Stderr)
 	if err != nil {
 		return f, err
 	}
 	defer p.Kill()
-	if err := awaitRead(ctx, t, p, addr, "http://"+http+"/metrics"); err != nil {
+	if o.profile != "" {
+		profiling, end := context.WithCancel(ctx)
+		var done sync.WaitGroup
+		done.Go(func() { o.profiles(profiling, name, "http://"+listen) })
+		defer done.Wait()
+		defer end()
+	}
+	if err := awaitRead(ctx, t, p, addr, "http://"+listen+"/metrics"); err != nil {
 		return f, err
 	}
 	f.Memory = peak(strconv.Itoa(p.Pid()))
@@ -93,6 +105,38 @@ func program(ctx context.Context, o *options, name, addr, store string) (f figur
 		return f, fmt.Errorf("%s: the shard logs have %d events of %d", name, status.Totals.Events, f.Events)
 	}
 	return f, nil
+}
+
+// profiles keeps CPU profiles of a running program, one after the other, each of some seconds, until ctx ends.
+func (o *options) profiles(ctx context.Context, name, url string) {
+	for n := 1; ctx.Err() == nil; n++ {
+		body, err := get(ctx, url+"/debug/pprof/profile?seconds=2")
+		if err != nil {
+			time.Sleep(50 * time.Millisecond) // it has not started yet, or stops
+			continue
+		}
+		err = os.WriteFile(filepath.Join(o.profile, fmt.Sprintf("%s-%d.pprof", name, n)), body, 0o644)
+		if err != nil {
+			fmt.Fprintln(os.Stderr, "profile:", err)
+		}
+	}
+}
+
+func get(ctx context.Context, url string) ([]byte, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return nil, err
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return nil, err
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	if err == nil && resp.StatusCode != http.StatusOK {
+		err = fmt.Errorf("%s: %s", url, resp.Status)
+	}
+	return body, err
 }
 
 // awaitRead waits until the router has routed all and the writer has read all.
@@ -132,16 +176,11 @@ func awaitRead(ctx context.Context, t tool.Tool, p *proc.Process, addr, metrics 
 
 // scrape is a metric's sum over its labels.
 func scrape(ctx context.Context, url, name string) (total float64, err error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	body, err := get(ctx, url)
 	if err != nil {
 		return 0, err
 	}
-	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		return 0, err
-	}
-	defer resp.Body.Close()
-	for lines := bufio.NewScanner(resp.Body); lines.Scan(); {
+	for lines := bufio.NewScanner(bytes.NewReader(body)); lines.Scan(); {
 		rest, ok := strings.CutPrefix(lines.Text(), name)
 		if !ok || rest == "" || (rest[0] != '{' && rest[0] != ' ') {
 			continue
