@@ -24,8 +24,10 @@ type partition struct {
 	waitingBytes int64
 	wait         *wait // why the first of them can't be routed yet
 
-	mapping   *event.Mapping
+	// The extractor of the record before, which holds for all of its Kafka timestamp: it lies below the
+	// horizon, where no later table says anything else.
 	extractor *event.Extractor
+	seen      event.Timestamp
 	last      *batch // of the record before
 }
 

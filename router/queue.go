@@ -1,6 +1,10 @@
 package router
 
-import "github.com/togodb/togo/internal/event"
+import (
+	"math/bits"
+
+	"github.com/togodb/togo/internal/event"
+)
 
 // queue is a first-in, first-out list whose memory is used again.
 type queue[T any] struct {
@@ -31,9 +35,11 @@ func (q *queue[T]) pop() T {
 
 // spares keep builders and buffers for use again.
 type spares struct {
-	builders []spareBuilder
-	buffers  [][]byte
-	bytes    int // of both
+	builders     []spareBuilder
+	builderBytes int
+	// buffers by size: those at n have room for 1<<n bytes and for less than twice as much.
+	buffers     [maxSizeClass + 1][][]byte
+	bufferBytes int
 }
 
 type spareBuilder struct {
@@ -41,9 +47,12 @@ type spareBuilder struct {
 	size int
 }
 
-// maxSpareBytes is enough for the batches that are open and in flight at some
-// hundred thousand events a second.
+// What is kept at most, of each of the two: enough for the batches that are open and in flight at some hundred
+// thousand events a second. Each has a bound of its own: many acknowledgements at once must not leave
+// builders without a place.
 const maxSpareBytes = 16 << 20
+
+const maxSizeClass = 27 // 128 MiB; an envelope is at most as large as a record of the shard topic
 
 func (s *spares) builder() *event.Builder {
 	n := len(s.builders)
@@ -52,35 +61,40 @@ func (s *spares) builder() *event.Builder {
 	}
 	b := s.builders[n-1]
 	s.builders = s.builders[:n-1]
-	s.bytes -= b.size
+	s.builderBytes -= b.size
 	return b.Builder
 }
 
 func (s *spares) keepBuilder(b *event.Builder, size int) {
-	if s.bytes+size <= maxSpareBytes {
+	if s.builderBytes+size <= maxSpareBytes {
 		s.builders = append(s.builders, spareBuilder{b, size})
-		s.bytes += size
+		s.builderBytes += size
 	}
 }
 
+// buffer is an empty one with room for size bytes.
 func (s *spares) buffer(size int) []byte {
-	n := len(s.buffers)
+	class := bits.Len(uint(size - 1)) // the smallest that is large enough
+	if class > maxSizeClass {
+		return make([]byte, 0, size)
+	}
+	list := s.buffers[class]
+	n := len(list)
 	if n == 0 {
-		return make([]byte, 0, size)
+		return make([]byte, 0, 1<<class)
 	}
-	b := s.buffers[n-1]
-	s.buffers[n-1] = nil
-	s.buffers = s.buffers[:n-1]
-	s.bytes -= cap(b)
-	if cap(b) < size {
-		return make([]byte, 0, size)
-	}
+	b := list[n-1]
+	list[n-1] = nil
+	s.buffers[class] = list[:n-1]
+	s.bufferBytes -= cap(b)
 	return b
 }
 
 func (s *spares) keepBuffer(b []byte) {
-	if s.bytes+cap(b) <= maxSpareBytes {
-		s.buffers = append(s.buffers, b[:0])
-		s.bytes += cap(b)
+	class := bits.Len(uint(cap(b))) - 1
+	if class < 0 || class > maxSizeClass || s.bufferBytes+cap(b) > maxSpareBytes {
+		return
 	}
+	s.buffers[class] = append(s.buffers[class], b[:0])
+	s.bufferBytes += cap(b)
 }

@@ -37,12 +37,12 @@ func (c *Core) route(now time.Time, p *partition, r *kafka.Record) *wait {
 		c.skipTo(p, r.Offset+1, r, seen)
 		return nil
 	}
-	m, ok := c.table.Mapping(p.Topic, seen)
-	if !ok {
+	x := c.extractorOf(p, seen)
+	if x == nil {
 		return &wait{time: seen}
 	}
 	c.fill(p, r, seen)
-	c.extractorOf(p, m).Extract(&c.view, &c.item, &c.tenant)
+	x.Extract(&c.view, &c.item, &c.tenant)
 	if w := c.admit(seen); w != nil {
 		return w
 	}
@@ -82,10 +82,14 @@ func (c *Core) fill(p *partition, r *kafka.Record, seen event.Timestamp) {
 	}
 }
 
-// extractorOf is the compiled mapping.
-func (c *Core) extractorOf(p *partition, m *event.Mapping) *event.Extractor {
-	if p.mapping == m {
+// extractorOf is the compiled mapping of a record with the Kafka timestamp; nil: a newer table must say it.
+func (c *Core) extractorOf(p *partition, seen event.Timestamp) *event.Extractor {
+	if p.extractor != nil && p.seen == seen {
 		return p.extractor
+	}
+	m, ok := c.table.Mapping(p.Topic, seen)
+	if !ok {
+		return nil
 	}
 	x := c.compiled[m]
 	if x == nil {
@@ -96,7 +100,7 @@ func (c *Core) extractorOf(p *partition, m *event.Mapping) *event.Extractor {
 		}
 		c.compiled[m] = x
 	}
-	p.mapping, p.extractor = m, x
+	p.extractor, p.seen = x, seen
 	return x
 }
 
