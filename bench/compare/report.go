@@ -89,6 +89,7 @@ const (
 	parquetOnly = "limit: Parquet by parquet-go, from a struct"
 	localPuts   = "limit: files put, local and synced"
 	through     = "Togo, Kafka in and between"
+	topicReads  = "limit: franz-go reads the topic"
 )
 
 // parts are Togo's own, without Kafka.
@@ -118,7 +119,7 @@ func (r *report) parts(ctx context.Context) error {
 
 // embedded runs the program, and the consumer alone, with Togo's own broker.
 func (r *report) embedded(ctx context.Context) (err error) {
-	if !r.wants(through) && !r.wants("limit: franz-go") {
+	if !r.wants(through) && !r.wants(topicReads) {
 		return nil
 	}
 	addr, stop, err := r.startBroker(ctx)
@@ -134,7 +135,7 @@ func (r *report) embedded(ctx context.Context) (err error) {
 		return fmt.Errorf("fill the topic: %w", err)
 	}
 	r.broker = addr
-	if err := r.step(ctx, "limit: franz-go reads the topic", "consume", runtime.NumCPU(), "", false); err != nil {
+	if err := r.step(ctx, topicReads, "consume", runtime.NumCPU(), "", false); err != nil {
 		return err
 	}
 	if !r.wants(through) {
