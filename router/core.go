@@ -18,7 +18,7 @@ type Assigned struct{ Partitions []kafka.Assignment }
 // Revoked: partitions go to another router. The answer's Commit holds what is acknowledged.
 type Revoked struct{ Partitions []kafka.TopicPartition }
 
-// Fetched: the next records of a partition.
+// Fetched: the next records of a partition. They are the Core's, which recycles each when an envelope has copied it.
 type Fetched struct{ Batch kafka.Batch }
 
 // NewTable: a newer version of the placements is there.

@@ -152,6 +152,7 @@ func (c *Core) routeAll(now time.Time, p *partition) {
 		c.waitingBytes -= n
 		p.waiting[done] = nil
 		done++
+		r.Recycle() // an envelope has copied it
 	}
 	p.waiting = p.waiting[done:]
 	c.flushSkip(now, p)

@@ -263,7 +263,7 @@ func (d *reading) deliver(b *kafka.Batch) (gone bool) {
 	}
 	in := shard.Batch{Gen: s.gen, Source: b.Source, LogStart: b.LogStart, End: b.End, Records: make([]shard.Record, len(b.Records))}
 	for i, r := range b.Records {
-		in.Records[i] = shard.Record{Offset: r.Offset, LeaderEpoch: r.LeaderEpoch, Control: kafka.IsControl(r), Value: r.Value}
+		in.Records[i] = shard.Record{Offset: r.Offset, LeaderEpoch: r.LeaderEpoch, Control: kafka.IsControl(r), Value: r.Value, Memory: r}
 	}
 	if s.r.sendBatch(in) >= maxQueued && !s.throttled {
 		s.throttled = true

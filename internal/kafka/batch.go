@@ -9,7 +9,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// Record is one Kafka record.
+// Record is one Kafka record. Who is done with it and keeps no part of it may call its Recycle, which gives
+// its memory back.
 type Record = kgo.Record
 
 // Header is a header of a Record.

@@ -52,6 +52,7 @@ func (c *Client) newConsumer(cfg ReaderConfig, opts ...kgo.Opt) (*kgo.Client, er
 	opts = append(append(append([]kgo.Opt{}, c.opts...), cfg.options()...), opts...)
 	opts = append(opts,
 		kgo.WithHooks(e),
+		kgo.WithPools(&memory{}),
 		kgo.FetchMaxBytes(perFetch),
 		kgo.FetchMaxPartitionBytes(perPartition),
 	)
@@ -163,7 +164,7 @@ func (r *Reader) Close() { r.cl.Close() }
 const retryPause = 500 * time.Millisecond
 
 // Poll waits for records or errors. It returns an error only if ctx ended or
-// the reader was closed; the records of a Batch are valid until the end of time.
+// the reader was closed; the records of a Batch are valid until they are recycled.
 func (r *Reader) Poll(ctx context.Context) ([]Batch, error) {
 	for {
 		batches, waiting := r.start(ctx)

@@ -362,3 +362,74 @@ func TestFault_history_cut_in_a_known_epoch(t *testing.T) {
 	defer m.Close()
 	check(poll(m).Err)
 }
+
+// TestRecycledRecords has the memory of records serve others, by every codec, and holds some back: what they say stays.
+func TestRecycledRecords(t *testing.T) {
+	k := kafkatest.New(t)
+	k.Topic("shards", 1, nil)
+	c := k.Client()
+	ctx := testContext(t)
+	info, err := c.Topic(ctx, "shards")
+	if err != nil {
+		t.Fatal(err)
+	}
+	value := func(n int) string { return strings.Repeat(fmt.Sprintf("value %d; ", n), 1+n%50) }
+	const batches, each = 60, 50
+	n := 0
+	for _, codec := range []string{kafka.CompressionSnappy, kafka.CompressionNone, kafka.CompressionLZ4, kafka.CompressionZstd, kafka.CompressionGzip} {
+		p, err := c.NewProducer(info, kafka.ProducerConfig{Compression: codec, Linger: time.Second})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range batches {
+			for range each {
+				p.Produce(ctx, kafka.Message{Value: []byte(value(n))}, func(_ int64, err error) {
+					if err != nil {
+						t.Error(err)
+					}
+				})
+				n++
+			}
+			if err := p.Flush(ctx); err != nil {
+				t.Fatal(err)
+			}
+		}
+		p.Close()
+	}
+	check := func(r *kafka.Record) {
+		if want := value(int(r.Offset)); string(r.Value) != want {
+			t.Fatalf("offset %d: %q, want %q", r.Offset, r.Value, want)
+		}
+	}
+	var held []*kafka.Record
+	for range 3 {
+		r := newReader(t, c, "shards")
+		r.Add(0, 0, -1)
+		for next := int64(0); next < int64(n); {
+			got, err := r.Poll(ctx)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, b := range got {
+				for _, rec := range b.Records {
+					check(rec)
+					if rec.Offset != next {
+						t.Fatalf("offset %d, want %d", rec.Offset, next)
+					}
+					next++
+					if rec.Offset%(7*each) == 0 {
+						held = append(held, rec)
+					} else {
+						rec.Recycle()
+					}
+				}
+			}
+		}
+	}
+	for _, rec := range held {
+		check(rec)
+	}
+	if len(held) < 3*n/(7*each) {
+		t.Errorf("%d records were held back", len(held))
+	}
+}

@@ -67,6 +67,8 @@ type Record struct {
 	LeaderEpoch int32
 	Control     bool   // a transaction marker
 	Value       []byte // the core copies what it keeps
+	// Memory is what Value lies in, if somebody wants it back: the core recycles it when it has taken the record.
+	Memory interface{ Recycle() }
 }
 
 // Batch is the records that follow what was read before, without those that

@@ -50,8 +50,12 @@ func (c *Core) drain() {
 			if c.full() {
 				return
 			}
-			if !c.take(&b.Records[0], b.LogStart) {
+			r := &b.Records[0]
+			if !c.take(r, b.LogStart) {
 				return
+			}
+			if r.Memory != nil {
+				r.Memory.Recycle()
 			}
 			b.Records = b.Records[1:]
 		}

@@ -1,6 +1,7 @@
 package shard
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"log/slog"
@@ -114,10 +115,31 @@ func (p *partition) add(r Record) {
 	p.end++
 }
 
-// from is the first records at or after an offset.
+// from is the first records at or after an offset, in memory that is lent.
 func (p *partition) from(offset int64, n int) []Record {
 	i := sort.Search(len(p.records), func(i int) bool { return p.records[i].Offset >= offset })
-	return slices.Clone(p.records[i:min(len(p.records), i+n)])
+	records := slices.Clone(p.records[i:min(len(p.records), i+n)])
+	for i := range records {
+		l := &lent{value: bytes.Clone(records[i].Value)}
+		records[i].Value, records[i].Memory = l.value, l
+	}
+	return records
+}
+
+// lent is memory that somebody else writes to as soon as it was given back.
+type lent struct {
+	value []byte
+	back  bool
+}
+
+func (l *lent) Recycle() {
+	if l.back {
+		panic("memory was given back twice")
+	}
+	l.back = true
+	for i := range l.value {
+		l.value[i] ^= 0x55
+	}
 }
 
 // check is what Kafka says of a position.
