@@ -13,17 +13,23 @@ import (
 // IntakeSet gathers intake offsets per source. It is for one goroutine.
 type IntakeSet struct {
 	sources map[Source]*roaring64.Bitmap
+	last    Source // that was asked for, and its bitmap: offsets mostly come many of a source
+	lastMap *roaring64.Bitmap
 }
 
 // NewIntake is an empty set.
 func NewIntake() *IntakeSet { return &IntakeSet{sources: map[Source]*roaring64.Bitmap{}} }
 
 func (s *IntakeSet) of(src Source) *roaring64.Bitmap {
+	if s.lastMap != nil && s.last == src {
+		return s.lastMap
+	}
 	bm := s.sources[src]
 	if bm == nil {
 		bm = roaring64.New()
 		s.sources[src] = bm
 	}
+	s.last, s.lastMap = src, bm
 	return bm
 }
 
@@ -40,7 +46,11 @@ func (s *IntakeSet) AddRange(src Source, from, next int64) {
 	if from < 0 || next < from {
 		panic(fmt.Sprintf("shardlog: intake offsets [%d, %d) of %s", from, next, src))
 	}
-	if from < next {
+	switch next - from {
+	case 0:
+	case 1: // a range of one makes the library build its container anew
+		s.of(src).Add(uint64(from))
+	default:
 		s.of(src).AddRange(uint64(from), uint64(next))
 	}
 }
@@ -49,7 +59,10 @@ func (s *IntakeSet) AddRange(src Source, from, next int64) {
 func (s *IntakeSet) Empty() bool { return len(s.sources) == 0 }
 
 // Reset empties the set for the next commit.
-func (s *IntakeSet) Reset() { clear(s.sources) }
+func (s *IntakeSet) Reset() {
+	clear(s.sources)
+	s.lastMap = nil
+}
 
 // Sources are the sources in the set, in order.
 func (s *IntakeSet) Sources() []Source {

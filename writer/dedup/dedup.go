@@ -6,7 +6,7 @@
 //
 // # What is in memory
 //
-// The pending table holds the ids that are in no confirmed commit yet. A unit
+// The pending ids are those that are in no confirmed commit yet. A unit
 // holds ids of one (id bucket, tenant): a table, and which of the bucket's parts
 // (one for each live segment that has ids of the bucket) it covers. A head is the
 // directory and the Bloom filter of one part. Units and heads are paged: in when an
@@ -16,8 +16,8 @@
 //
 // # Invariants
 //
-//  1. The pending table is asked first and never evicted; an id leaves it only
-//     when the commit that holds it is confirmed, and in that call its segment becomes known.
+//  1. Pending ids are asked first and never evicted; an id is pending until
+//     the commit that holds it is confirmed, and in that call its segment becomes known.
 //  2. A unit that covers a part has every id of its tenant in that part. So an id
 //     that is in no covered part's unit is not in these parts. Eviction forgets the
 //     ids and the coverage together.
@@ -135,8 +135,8 @@ func (c Config) Validate() error {
 // Index is the dedup state of one shard. It is not safe for concurrent use.
 type Index struct {
 	cfg      Config
-	pending  table
-	buckets  map[int64]*bucket // those with live segments, by their start
+	pending  map[event.Hash]uint32 // payload hashes by id
+	buckets  map[int64]*bucket     // those with live segments, by their start
 	segments map[string]*segment
 	newest   int64 // the newest bucket that ever had a segment
 	pages    pager
@@ -154,6 +154,7 @@ func New(cfg Config) *Index {
 	}
 	return &Index{
 		cfg:      cfg,
+		pending:  make(map[event.Hash]uint32),
 		buckets:  make(map[int64]*bucket),
 		segments: make(map[string]*segment),
 		pages:    newPager(cfg.BudgetBytes, cfg.TenantQuotaBytes),
@@ -169,7 +170,7 @@ func New(cfg Config) *Index {
 func (ix *Index) Check(tenant event.TenantID, bucket int64, id event.Hash, payload uint32) Verdict {
 	ix.stats.Checks++
 	ix.pages.tick = ix.stats.Checks / checksPerTick
-	if p, ok := ix.pending.get(&id); ok {
+	if p, ok := ix.pending[id]; ok {
 		ix.stats.PendingHits++
 		return compare(p, payload)
 	}
@@ -211,10 +212,10 @@ func compare(stored, asked uint32) Verdict {
 // VerdictConflict, else VerdictNew.
 func (ix *Index) Accept(bucket int64, id event.Hash, payload uint32) Verdict {
 	ix.Forget(bucket, id)
-	if !ix.pending.put(&id, payload) {
-		there, _ := ix.pending.get(&id)
+	if there, ok := ix.pending[id]; ok {
 		return compare(there, payload)
 	}
+	ix.pending[id] = payload
 	return VerdictNew
 }
 

@@ -139,29 +139,6 @@ func (t *table) put(id *event.Hash, payload uint32) (added bool) {
 	return true
 }
 
-// remove takes id out and returns the payload hash stored with it.
-func (t *table) remove(id *event.Hash) (payload uint32, removed bool) {
-	if t.len == 0 {
-		return 0, false
-	}
-	s := t.subs[t.slot(id)]
-	i, found := s.search(id)
-	if !found {
-		return 0, false
-	}
-	payload = s.entries[i].payload
-	s.entries = append(s.entries[:i], s.entries[i+1:]...)
-	t.len--
-	if t.len == 0 {
-		*t = table{}
-		return payload, true
-	}
-	if len(s.entries) < cap(s.entries)/2 {
-		t.resize(s, len(s.entries)+len(s.entries)/8)
-	}
-	return payload, true
-}
-
 // resize gives s room for n entries, rounded up to what the allocator hands out
 // anyway.
 func (t *table) resize(s *sub, n int) {

@@ -78,7 +78,8 @@ type Core struct {
 	ending  ending
 	loss    *Loss
 
-	intakes       []event.Source
+	intakes       []intakeSource
+	lastIntake    int32 // number of the one that was asked for last
 	intakeNumbers map[event.Source]int32
 
 	bufferBytes, parkedBytes, flightBytes int64
@@ -242,7 +243,7 @@ func (c *Core) reset() {
 	c.state, c.index, c.feed, c.topic, c.reading = nil, nil, nil, nil, false
 	c.backlog, c.wanted, c.flight, c.commit, c.loss = nil, 0, nil, nil, nil
 	c.tenants, c.buffers, c.waiting = map[event.TenantID]*tenant{}, nil, nil
-	c.intakes, c.intakeNumbers = nil, map[event.Source]int32{}
+	c.intakes, c.intakeNumbers, c.lastIntake = nil, map[event.Source]int32{}, 0
 	c.bufferBytes, c.parkedBytes, c.flightBytes, c.parkedCount, c.parkedItems, c.slots = 0, 0, 0, 0, 0, 0
 	c.paused, c.checkpointing = false, false
 	c.judging = judgement{}

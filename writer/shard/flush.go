@@ -274,7 +274,7 @@ func (c *Core) board(f *flight, b *buffer, intake *shardlog.IntakeSet) {
 	f.ledger.Conflict += b.ledger.Conflict
 	f.ledger.Dead += b.ledger.Dead
 	for _, s := range b.spans {
-		intake.AddRange(shardlog.SourceFrom(c.intakes[s.source]), s.from, s.next)
+		intake.AddRange(c.intakes[s.source].log, s.from, s.next)
 	}
 	slots := make([]slot, 0, len(b.rows))
 	for s := range b.rows {

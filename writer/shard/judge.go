@@ -170,7 +170,7 @@ func (c *Core) accept(j *judgement, b *buffer, owned bool) {
 		b.addSpan(span{src, it.Origin.Offset, it.Origin.Offset + 1})
 		b.ledger.Events++
 		row := fragment.Row{IngestedAt: it.FirstSeen, Origin: it.Origin, Format: it.Format, Reason: v.reason}
-		row.Origin.Source = c.intakes[src]
+		row.Origin.Source = c.intakes[src].event
 		at, table := it.Timestamp, shardlog.TableEvents
 		switch v.outcome {
 		case duplicate:
@@ -199,14 +199,24 @@ func (c *Core) accept(j *judgement, b *buffer, owned bool) {
 	}
 }
 
+// intakeSource is a partition of an intake, as events name it and as the log does.
+type intakeSource struct {
+	event event.Source
+	log   shardlog.Source
+}
+
 // intakeNumber gives each intake source a small number, so that a span is short.
 func (c *Core) intakeNumber(src event.Source) int32 {
-	if n, ok := c.intakeNumbers[src]; ok {
+	if n := c.lastIntake; int(n) < len(c.intakes) && c.intakes[n].event == src {
 		return n
 	}
-	n := int32(len(c.intakes))
-	c.intakes = append(c.intakes, src)
-	c.intakeNumbers[src] = n
+	n, ok := c.intakeNumbers[src]
+	if !ok {
+		n = int32(len(c.intakes))
+		c.intakes = append(c.intakes, intakeSource{src, shardlog.SourceFrom(src)})
+		c.intakeNumbers[src] = n
+	}
+	c.lastIntake = n
 	return n
 }
 
