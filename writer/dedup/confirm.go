@@ -32,16 +32,12 @@ func (ix *Index) Confirm(entries []idseg.Entry, ref SegmentRef) error {
 	}
 	for i := range entries {
 		e := &entries[i]
-		if p, ok := ix.pending[e.ID]; !ok || p != e.Payload {
+		if p, ok := ix.pending.remove(&e.ID); !ok || p != e.Payload {
 			panic(fmt.Sprintf("dedup: commit %s holds id %x of %s in bucket %d, which was not accepted", ref.Key, e.ID, e.Tenant, e.Bucket))
 		}
-		delete(ix.pending, e.ID)
 		if u := groups[of[i]].admitted; u != nil && u.table.put(&e.ID, e.Payload) {
 			ix.stats.ResidentIDs++
 		}
-	}
-	if len(ix.pending) == 0 { // a map keeps its memory
-		ix.pending = make(map[event.Hash]uint32)
 	}
 	refused := make(map[*unit]bool)
 	for i := range groups {

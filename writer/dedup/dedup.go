@@ -135,8 +135,8 @@ func (c Config) Validate() error {
 // Index is the dedup state of one shard. It is not safe for concurrent use.
 type Index struct {
 	cfg      Config
-	pending  map[event.Hash]uint32 // payload hashes by id
-	buckets  map[int64]*bucket     // those with live segments, by their start
+	pending  pending
+	buckets  map[int64]*bucket // those with live segments, by their start
 	segments map[string]*segment
 	newest   int64 // the newest bucket that ever had a segment
 	pages    pager
@@ -154,7 +154,6 @@ func New(cfg Config) *Index {
 	}
 	return &Index{
 		cfg:      cfg,
-		pending:  make(map[event.Hash]uint32),
 		buckets:  make(map[int64]*bucket),
 		segments: make(map[string]*segment),
 		pages:    newPager(cfg.BudgetBytes, cfg.TenantQuotaBytes),
@@ -170,7 +169,7 @@ func New(cfg Config) *Index {
 func (ix *Index) Check(tenant event.TenantID, bucket int64, id event.Hash, payload uint32) Verdict {
 	ix.stats.Checks++
 	ix.pages.tick = ix.stats.Checks / checksPerTick
-	if p, ok := ix.pending[id]; ok {
+	if p, ok := ix.pending.get(&id); ok {
 		ix.stats.PendingHits++
 		return compare(p, payload)
 	}
@@ -212,10 +211,9 @@ func compare(stored, asked uint32) Verdict {
 // VerdictConflict, else VerdictNew.
 func (ix *Index) Accept(bucket int64, id event.Hash, payload uint32) Verdict {
 	ix.Forget(bucket, id)
-	if there, ok := ix.pending[id]; ok {
+	if there, added := ix.pending.put(&id, payload); !added {
 		return compare(there, payload)
 	}
-	ix.pending[id] = payload
 	return VerdictNew
 }
 

@@ -35,7 +35,7 @@ type Stats struct {
 // Stats for metrics.
 func (ix *Index) Stats() Stats {
 	s := ix.stats
-	s.PendingIDs = int64(len(ix.pending))
+	s.PendingIDs = int64(ix.pending.len)
 	s.WaitingIDs = int64(ix.probes)
 	s.PagedBytes = ix.pages.bytes
 	s.TotalBytes = ix.Bytes()
@@ -45,8 +45,5 @@ func (ix *Index) Stats() Stats {
 // Bytes is the memory of all that the index holds: what is paged in, pending
 // ids, waiting ids, and the list of live segments. The bytes of loads are the caller's.
 func (ix *Index) Bytes() int64 {
-	return ix.pages.bytes + int64(len(ix.pending))*pendingBytes + int64(ix.probes)*probeBytes + ix.stats.Parts*partBytes
+	return ix.pages.bytes + ix.pending.bytes() + int64(ix.probes)*probeBytes + ix.stats.Parts*partBytes
 }
-
-// pendingBytes is about what an entry of a map costs, whose tables are three quarters full or less.
-const pendingBytes = 40

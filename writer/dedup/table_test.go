@@ -15,9 +15,8 @@ func randomHash(r *rand.Rand) (h event.Hash) {
 	return h
 }
 
-// A table agrees with a map through puts, for uniform hashes and for
-// crafted ones that share a long prefix.
-func TestTableAgreesWithMap(t *testing.T) {
+// hashes are uniform, crafted with long common prefixes, and at the ends of their range.
+func hashes() map[string]func(*rand.Rand) event.Hash {
 	crafted := func(r *rand.Rand) event.Hash {
 		h := randomHash(r)
 		for i := range 12 {
@@ -31,7 +30,68 @@ func TestTableAgreesWithMap(t *testing.T) {
 		}
 		return randomHash(r)
 	}
-	for name, next := range map[string]func(*rand.Rand) event.Hash{"uniform": randomHash, "crafted": crafted, "edges": edges} {
+	return map[string]func(*rand.Rand) event.Hash{"uniform": randomHash, "crafted": crafted, "edges": edges}
+}
+
+// Pending ids agree with a map through puts and removes.
+func TestPendingAgreesWithMap(t *testing.T) {
+	for name, next := range hashes() {
+		t.Run(name, func(t *testing.T) {
+			r := rand.New(rand.NewPCG(5, 6))
+			var set pending
+			want := map[event.Hash]uint32{}
+			var keys []event.Hash
+			put := func(h event.Hash, payload uint32) {
+				there, known := want[h]
+				if got, added := set.put(&h, payload); added == known || known && got != there {
+					t.Fatalf("put of %x: %d, added: %t; there was %d, %t", h, got, added, there, known)
+				}
+				if !known {
+					want[h] = payload
+					keys = append(keys, h)
+				}
+			}
+			remove := func(h event.Hash) {
+				there, known := want[h]
+				if got, removed := set.remove(&h); removed != known || got != there {
+					t.Fatalf("remove of %x: %d, %t; there was %d, %t", h, got, removed, there, known)
+				}
+				delete(want, h)
+			}
+			for step := range uint32(60_000) {
+				switch {
+				case len(keys) > 0 && r.IntN(3) == 0:
+					put(keys[r.IntN(len(keys))], step)
+				case step > 20_000 && r.IntN(2) == 0:
+					remove(keys[r.IntN(len(keys))])
+				default:
+					put(next(r), step)
+				}
+				if set.len != len(want) {
+					t.Fatalf("step %d: %d entries, want %d", step, set.len, len(want))
+				}
+			}
+			for _, h := range keys {
+				payload, ok := set.get(&h)
+				if there, known := want[h]; ok != known || payload != there {
+					t.Fatalf("%x: %d, %t; want %d, %t", h, payload, ok, there, known)
+				}
+			}
+			for h := range want {
+				remove(h)
+			}
+			for _, h := range keys {
+				if _, ok := set.get(&h); ok {
+					t.Fatalf("%x is there after all were removed", h)
+				}
+			}
+		})
+	}
+}
+
+// A table agrees with a map through puts.
+func TestTableAgreesWithMap(t *testing.T) {
+	for name, next := range hashes() {
 		t.Run(name, func(t *testing.T) {
 			r := rand.New(rand.NewPCG(1, 2))
 			var tab table

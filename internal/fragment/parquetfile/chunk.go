@@ -45,7 +45,7 @@ type scratch struct {
 	page     []byte // and their levels before them
 	part     []byte
 	zip      []byte
-	literals []byte // a page packed both ways
+	places   [1 << placeBits]int32 // of samplesRepeat
 	huffman  huff0.Scratch
 	warm     byte // what Column.warm read, so that it does read
 }
@@ -55,7 +55,7 @@ const keepPage = 4 << 20
 
 // trimmed drops the buffers that a huge value has grown.
 func (s *scratch) trimmed() *scratch {
-	for _, b := range []*[]byte{&s.body, &s.page, &s.part, &s.zip, &s.literals} {
+	for _, b := range []*[]byte{&s.body, &s.page, &s.part, &s.zip} {
 		if cap(*b) > keepPage {
 			*b = nil
 		}

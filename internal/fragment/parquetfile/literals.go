@@ -10,22 +10,23 @@ import (
 // the coding of their bytes. A frame of literals alone says the same and costs a third,
 // to write and to read. It is a zstd frame as any other.
 //
-// A column's packer finds out by itself: now and then it packs a page both ways, and stays
-// with literals while they are as small.
+// A column's packer looks now and then at samples of a page whether they repeat anything.
 type packer struct {
 	pages    int
-	literals bool // are as small
-	repeats  bool // the last page became less than 1/packsWell
+	literals bool // nothing repeats
+	repeats  bool // the last page that tells became less than 1/packsWell
 }
 
 const (
 	// packTiny is the size of a page that packing would hardly make smaller, for more than all else that
 	// writing it costs.
 	packTiny = 128
-	// packLeast is the size of a page below which packing costs nothing.
-	packLeast = 16 << 10
+	// packLeast is the size of a page below which packing costs little.
+	packLeast = 2 << 10
 	// packAgain is after how many pages a packer looks again.
 	packAgain = 16
+	// packTells is the size of a page from which its packed size tells of the next one's.
+	packTells = 16 << 10
 	// packsWell is how many times smaller a column's pages become if small ones do as well.
 	packsWell = 4
 )
@@ -43,7 +44,7 @@ func (p *packer) pageBytes() int {
 func (p *packer) pack(dst, page []byte, w *scratch) []byte {
 	at := len(dst)
 	dst = p.frame(dst, page, w)
-	if len(page) >= packLeast {
+	if len(page) >= packTells {
 		p.repeats = packsWell*(len(dst)-at) < len(page)
 	}
 	return dst
@@ -58,21 +59,46 @@ func (p *packer) frame(dst, page []byte, w *scratch) []byte {
 	if len(page) < packLeast {
 		return zipper().EncodeAll(page, dst)
 	}
+	if p.pages%packAgain == 0 {
+		p.literals = !samplesRepeat(page, &w.places)
+	}
 	p.pages++
-	if p.pages%packAgain != 1 {
-		if p.literals {
-			return appendLiterals(dst, page, &w.huffman)
+	if p.literals {
+		return appendLiterals(dst, page, &w.huffman)
+	}
+	return zipper().EncodeAll(page, dst)
+}
+
+const (
+	// Samples of a page, evenly spread: so many, of a 32nd of the page each, in these bounds.
+	samples                    = 4
+	leastSample, largestSample = 512, 4 << 10
+	// window is how many bytes must be the same, as zstd's fastest level wants it.
+	window = 6
+	// placeBits is the logarithm of the number of places that are remembered.
+	placeBits = 12
+	// repeatsOf is the share of places at which a match pays for the search: one of so many.
+	repeatsOf = 32
+)
+
+// samplesRepeat tells that the samples of a page have bytes again that they had before, often enough.
+func samplesRepeat(page []byte, places *[1 << placeBits]int32) bool {
+	clear(places[:])
+	size := min(max(len(page)/32, leastSample), largestSample)
+	seen, found := 0, 0
+	for n := range samples {
+		from := (len(page) - size) * n / (samples - 1)
+		for i := from; i < from+size-8; i++ {
+			w := binary.LittleEndian.Uint64(page[i:]) << (64 - 8*window)
+			place := &places[w*0x9E3779B97F4A7C15>>(64-placeBits)]
+			if at := int(*place) - 1; at >= 0 && binary.LittleEndian.Uint64(page[at:])<<(64-8*window) == w {
+				found++
+			}
+			*place = int32(i + 1)
+			seen++
 		}
-		return zipper().EncodeAll(page, dst)
 	}
-	at := len(dst)
-	dst = zipper().EncodeAll(page, dst)
-	w.literals = appendLiterals(w.literals[:0], page, &w.huffman)
-	size := len(dst) - at
-	if p.literals = len(w.literals) <= size+size/128; p.literals {
-		dst = append(dst[:at], w.literals...)
-	}
-	return dst
+	return found*repeatsOf > seen
 }
 
 const (
