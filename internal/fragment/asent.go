@@ -89,7 +89,7 @@ type shapeNode struct {
 	children []*shapeNode
 	index    map[string]*shapeNode
 
-	nested bool         // a child has children
+	spread bool         // a child has several places: children, or columns of several types
 	order  []*shapeNode // of one row
 	first  int          // in order
 }
@@ -112,21 +112,21 @@ func shapeOf(attrs []attribute) *shapeNode {
 		}
 		n.attrs = append(n.attrs, i)
 	}
-	root.markNested()
+	root.markSpread()
 	return root
 }
 
-func (n *shapeNode) markNested() {
+func (n *shapeNode) markSpread() {
 	for _, c := range n.children {
-		c.markNested()
-		n.nested = n.nested || len(c.children) > 0
+		c.markSpread()
+		n.spread = n.spread || len(c.children) > 0 || len(c.attrs) > 1
 	}
 }
 
 // members are the children in the order of their first values in the row, so that an event's text does not depend on which
 // columns its file happens to have. Children without a value may be among them.
 func (n *shapeNode) members(values []parquet.Value) []*shapeNode {
-	if !n.nested {
+	if !n.spread {
 		return n.children // each has its one place
 	}
 	n.order = n.order[:0]

@@ -32,6 +32,8 @@ type builder struct {
 	need         []PathType
 
 	tape         jsonscan.Tape
+	shapes       jsonscan.Shapes
+	places       []*keyNode // by slot of the shapes: the node of its key; nil: not asked for yet
 	keys         [][]byte // to the token at hand
 	rest         []int    // tokens that go to _rest
 	dotted       []byte   // _keys while it is built
@@ -89,6 +91,7 @@ func (b *builder) begin(in *Input, known *Columns, fixed bool) {
 	b.in, b.known, b.fixed = in, known, fixed
 	b.anyNanos, b.nodes, b.payloadBytes = false, 0, 0
 	b.root = &keyNode{}
+	clear(b.places)
 	b.entries = make(map[string]*pathEntry)
 	b.need = nil
 	for i := range ownSchema {
@@ -109,6 +112,7 @@ func (b *builder) release() {
 	clear(b.filled)
 	b.ownColumns, b.filled = b.ownColumns[:0], b.filled[:0]
 	b.in, b.known, b.root, b.entries = nil, nil, nil, nil
+	clear(b.places)
 	for _, buf := range []*[]byte{&b.dotted, &b.text, &b.path} {
 		if cap(*buf) > keepTextBytes {
 			*buf = nil
@@ -182,11 +186,16 @@ func (b *builder) textRow(i int, payload []byte) {
 }
 
 func (b *builder) jsonRow(i int, payload []byte) error {
-	if err := b.tape.Parse(payload); err != nil {
+	places, err := b.shapes.Parse(&b.tape, payload)
+	if err != nil {
 		return err
 	}
 	b.rest, b.dotted, b.keys = b.rest[:0], b.dotted[:0], b.keys[:0]
-	b.object(i, b.root, 0, len(b.tape.Tokens))
+	if places == nil {
+		b.object(i, b.root, 0, len(b.tape.Tokens))
+	} else {
+		b.values(i, places)
+	}
 	if len(b.rest) > 0 {
 		b.own(colRest).AppendBytes(i, b.restJSON())
 	}
@@ -226,6 +235,37 @@ func (b *builder) object(row int, node *keyNode, from, to int) {
 		}
 		b.keys = b.keys[:len(b.keys)-1]
 	}
+}
+
+// values takes the values of an event whose shape is known.
+func (b *builder) values(row int, places []jsonscan.Place) {
+	for _, p := range places {
+		t := int(p.Token)
+		if kind := b.tape.Tokens[t].Kind; kind == jsonscan.Null || kind == jsonscan.EmptyObject {
+			b.rest = append(b.rest, t)
+			continue
+		}
+		node := b.nodeOf(p.Slot)
+		if node.entry == nil || node.dotted {
+			b.keys = append(b.keys[:0], b.shapes.Path(p.Slot)...)
+		}
+		b.leaf(row, node, t)
+	}
+}
+
+// nodeOf is the node of a slot of the shapes.
+func (b *builder) nodeOf(slot int32) *keyNode {
+	if int(slot) >= len(b.places) {
+		b.places = append(b.places, make([]*keyNode, b.shapes.Slots()-len(b.places))...)
+	}
+	if b.places[slot] == nil {
+		node := b.root
+		for _, key := range b.shapes.Path(slot) {
+			node = b.child(node, key)
+		}
+		b.places[slot] = node
+	}
+	return b.places[slot]
 }
 
 // child finds or makes the node of a key.

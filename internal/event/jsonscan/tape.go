@@ -9,12 +9,7 @@ const keepTokens = 1 << 16
 // Parse reads doc, which must stay unchanged as long as the tape is used. After an
 // error the tape is empty.
 func (t *Tape) Parse(doc []byte) error {
-	if cap(t.Tokens) > keepTokens {
-		t.Tokens, t.tables, t.keys = nil, nil, nil
-	}
-	t.Tokens, t.keys = t.Tokens[:0], t.keys[:0]
-	t.RepeatedKeys, t.LoneSurrogates = false, false
-	t.doc = doc
+	t.begin(doc)
 	s := scanner{doc: doc}
 	i := s.open()
 	if i != failed {
@@ -28,6 +23,16 @@ func (t *Tape) Parse(doc []byte) error {
 		t.RepeatedKeys, t.LoneSurrogates = false, false
 	}
 	return s.err
+}
+
+// begin empties the tape for a document.
+func (t *Tape) begin(doc []byte) {
+	if cap(t.Tokens) > keepTokens {
+		t.Tokens, t.tables, t.keys = nil, nil, nil
+	}
+	t.Tokens, t.keys = t.Tokens[:0], t.keys[:0]
+	t.RepeatedKeys, t.LoneSurrogates = false, false
+	t.doc = doc
 }
 
 // object reads an object that lies depth deep, from the byte after its brace to the
