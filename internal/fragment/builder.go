@@ -148,9 +148,10 @@ func (b *builder) column(name string, id int32, kind parquetfile.Kind) *parquetf
 }
 
 func (b *builder) events() error {
-	b.identity()
+	identity := b.identityColumns()
 	for i := range b.in.Rows {
 		row := &b.in.Rows[i]
+		b.identity(&identity, i, row)
 		b.payloadBytes += len(row.Payload)
 		switch row.Format {
 		case event.FormatText:

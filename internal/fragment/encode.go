@@ -137,33 +137,39 @@ func floorMicros(t event.Timestamp) (micros, nanos int64) {
 	return micros, nanos
 }
 
-// identity fills the columns that both tables have.
-func (b *builder) identity() {
-	timestamp, nanos, id, ingested := b.own(colTimestamp), b.own(colNanos), b.own(colID), b.own(colIngestedAt)
-	partition, offset, seq := b.own(colSourcePartition), b.own(colSourceOffset), b.own(colSeq)
-	for i := range b.in.Rows {
-		row := &b.in.Rows[i]
-		us, ns := floorMicros(row.Timestamp)
-		timestamp.AppendInt(i, us)
-		nanos.AppendInt(i, ns)
-		b.anyNanos = b.anyNanos || ns != 0
-		b.text = appendID(b.text[:0], row.ID)
-		id.AppendBytes(i, b.text)
-		us, _ = floorMicros(row.IngestedAt)
-		ingested.AppendInt(i, us)
-		partition.AppendInt(i, int64(row.Origin.Partition))
-		offset.AppendInt(i, row.Origin.Offset)
-		seq.AppendInt(i, int64(b.in.Seq))
-	}
+// identityColumns are the columns that both tables have.
+type identityColumns struct {
+	timestamp, nanos, id, ingested, partition, offset, seq *parquetfile.Column
+}
+
+func (b *builder) identityColumns() identityColumns {
+	return identityColumns{b.own(colTimestamp), b.own(colNanos), b.own(colID), b.own(colIngestedAt),
+		b.own(colSourcePartition), b.own(colSourceOffset), b.own(colSeq)}
+}
+
+// identity fills them for a row. (Row by row, with the payload, as both lie side by side in memory.)
+func (b *builder) identity(c *identityColumns, i int, row *Row) {
+	us, ns := floorMicros(row.Timestamp)
+	c.timestamp.AppendInt(i, us)
+	c.nanos.AppendInt(i, ns)
+	b.anyNanos = b.anyNanos || ns != 0
+	b.text = appendID(b.text[:0], row.ID)
+	c.id.AppendBytes(i, b.text)
+	us, _ = floorMicros(row.IngestedAt)
+	c.ingested.AppendInt(i, us)
+	c.partition.AppendInt(i, int64(row.Origin.Partition))
+	c.offset.AppendInt(i, row.Origin.Offset)
+	c.seq.AppendInt(i, int64(b.in.Seq))
 }
 
 func (b *builder) letters() {
-	b.identity()
+	identity := b.identityColumns()
 	reason, detail := b.own(colReason), b.own(colDetail)
 	cluster, topic := b.own(colSourceCluster), b.own(colSourceTopic)
 	format, payload := b.own(colFormat), b.own(colPayload)
 	for i := range b.in.Rows {
 		row := &b.in.Rows[i]
+		b.identity(&identity, i, row)
 		reason.AppendBytes(i, []byte(row.Reason))
 		if row.Detail != "" {
 			detail.AppendBytes(i, validText(row.Detail))

@@ -37,6 +37,8 @@ type buffer struct {
 	input  int64     // bytes of payload
 	memory int64     // bytes in all
 	rows   map[slot]*[]fragment.Row
+	last   slot // of the row that came last, and its rows: most rows follow one of their slot
+	lasts  *[]fragment.Row
 	ids    []idseg.Entry
 	spans  []span
 	ledger shardlog.Ledger
@@ -50,10 +52,13 @@ func newBuffer(tenant event.TenantID, now time.Time) *buffer {
 
 // addRow takes the row as it is: its bytes belong to the buffer.
 func (b *buffer) addRow(s slot, r fragment.Row, p *pool[fragment.Row]) {
-	list := b.rows[s]
-	if list == nil {
-		list = new([]fragment.Row)
-		b.rows[s] = list
+	list := b.lasts
+	if list == nil || b.last != s {
+		if list = b.rows[s]; list == nil {
+			list = new([]fragment.Row)
+			b.rows[s] = list
+		}
+		b.last, b.lasts = s, list
 	}
 	room, more := p.grown(*list)
 	*list = append(room, r)
