@@ -34,9 +34,9 @@ type builder struct {
 	tape         jsonscan.Tape
 	shapes       jsonscan.Shapes
 	places       []*keyNode // by slot of the shapes: the node of its key; nil: not asked for yet
-	keys         [][]byte // to the token at hand
-	rest         []int    // tokens that go to _rest
-	dotted       []byte   // _keys while it is built
+	keys         [][]byte   // to the token at hand
+	rest         []int      // tokens that go to _rest
+	dotted       []byte     // _keys while it is built
 	text         []byte
 	path         []byte
 	payloadBytes int

@@ -2,6 +2,7 @@ package parquetfile
 
 import (
 	"bytes"
+	"encoding/binary"
 	"fmt"
 	"math/rand/v2"
 	"testing"
@@ -65,4 +66,32 @@ func TestPagesArePackedSmall(t *testing.T) {
 	if changing.literals {
 		t.Error("text that follows ids is packed as ids are, to the end")
 	}
+}
+
+// Ids of which a page has some again, far apart, as those of traces: no page is larger than by zstd.
+func TestPagesOfIDsThatRepeat(t *testing.T) {
+	w := scratches.Get().(*scratch)
+	for _, distinct := range []int{500, 2000, 6000, 8000, 12_000, 20_000, 60_000} {
+		r := rand.New(rand.NewPCG(3, uint64(distinct)))
+		for i := range 10 {
+			var page []byte
+			for range 6000 {
+				page = fmt.Appendf(page, "%032x", idOf(uint64(r.IntN(distinct))))
+			}
+			var p packer
+			plain := len(zipper().EncodeAll(page, nil))
+			if n := len(p.pack(nil, page, w)); n > plain+plain/50 {
+				t.Errorf("%d ids: page %d has %d bytes, %d by zstd", distinct, i, n, plain)
+			}
+		}
+	}
+}
+
+// idOf makes 16 bytes of a number that look like any.
+func idOf(n uint64) []byte {
+	b := make([]byte, 16)
+	r := rand.New(rand.NewPCG(n, n))
+	binary.LittleEndian.PutUint64(b, r.Uint64())
+	binary.LittleEndian.PutUint64(b[8:], r.Uint64())
+	return b
 }
