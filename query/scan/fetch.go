@@ -16,8 +16,11 @@ type wanted struct {
 }
 
 const (
-	// gapBytes is how much a read may take along unasked for, to save a request.
+	// gapBytes is how much a read may take along unasked for in one place, to save a request. Of columns that nobody asks for it takes no
+	// more than a gapShare-th of the bytes that are wanted, but gapFree in any place.
 	gapBytes = 64 << 10
+	gapShare = 4
+	gapFree  = 4 << 10
 	// readBytes is how much one read has at most, but for a page that is larger.
 	readBytes = 8 << 20
 )
@@ -69,8 +72,15 @@ func (g *rowGroup) read(spans []wanted) error {
 	slices.SortFunc(spans, func(a, b wanted) int { return cmp.Compare(a.From, b.From) })
 	var reads [][]wanted
 	for len(spans) > 0 {
-		n, to := 1, spans[0].To
-		for n < len(spans) && spans[n].From <= to+gapBytes && spans[n].To-spans[0].From <= readBytes {
+		n, to, others := 1, spans[0].To, int64(0)
+		for n < len(spans) && spans[n].To-spans[0].From <= readBytes {
+			gap := max(0, spans[n].From-to)
+			if spans[n].c != spans[n-1].c {
+				others += gap
+			}
+			if wanted := spans[n].To - spans[0].From - others; gap > gapBytes || gap > gapFree && others > wanted/gapShare {
+				break
+			}
 			to = max(to, spans[n].To)
 			n++
 		}
