@@ -55,6 +55,7 @@ type Engine struct {
 	Deps
 	functions expr.Library
 	memory    *memory.Pool
+	lists     lists
 }
 
 // NewEngine makes an engine.
@@ -180,7 +181,7 @@ func (e *Engine) plan(ctx context.Context, r Request, sel *sql.Select, env *expr
 	request := p.Request
 	request.Tenant, request.Kind, request.Floor, request.Options = r.Tenant, kind, snap.Floor, r.Options
 	request.MaxBytes, request.TenantColumns = e.cfg.MaxScanBytes, len(columns.All())
-	request.Fragments = snap.Fragments(p.Times())
+	request.Fragments = snap.Fragments(p.Times(ctx))
 	return &plan{Plan: p, snap: snap}, nil
 }
 
@@ -202,7 +203,7 @@ func (e *Engine) see(ctx context.Context, tenant event.TenantID, kind fragment.K
 	if want != nil {
 		columns, err = e.Columns.Version(ctx, tenant, want.Columns)
 	} else {
-		columns, err = e.Columns.Newest(ctx, tenant)
+		columns, err = e.lists.newest(ctx, e.Columns, snap.Vector)
 	}
 	if err != nil {
 		return nil, nil, storeError(ctx, err)

@@ -325,7 +325,7 @@ func TestTimesOfAPlan(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		from, to := p.Times()
+		from, to := p.Times(t.Context())
 		if int64(from) != c.from || int64(to) != c.to {
 			t.Errorf("%s: times from %v to %v", c.where, from, to)
 		}

@@ -1,6 +1,7 @@
 package exec
 
 import (
+	"context"
 	"math"
 
 	"github.com/togodb/togo/internal/event"
@@ -59,12 +60,13 @@ func types(list []expr.Expr) []vec.Type {
 	return out
 }
 
-// Times are bounds, [from, to), of the event time of all rows that the answer is made of: those that the conditions give, or all.
-func (p *Plan) Times() (from, to event.Timestamp) {
+// Times are bounds, [from, to), of the event time of all rows that the answer is made of: those that the conditions give, or all. There may be
+// many conditions: once ctx has ended they are not asked any more.
+func (p *Plan) Times(ctx context.Context) (from, to event.Timestamp) {
 	if p.Request == nil || p.time < 0 || len(p.Request.Filter) == 0 {
 		return math.MinInt64, math.MaxInt64
 	}
-	low, high := expr.Limits(expr.And(p.Request.Filter...), p.time)
+	low, high := expr.Limits(ctx, expr.And(p.Request.Filter...), p.time)
 	switch {
 	case low > high:
 		return 0, 0

@@ -1,7 +1,9 @@
 package expr
 
 import (
+	"context"
 	"fmt"
+	"math"
 	"testing"
 
 	"github.com/togodb/togo/query/value"
@@ -68,6 +70,16 @@ func TestValues(t *testing.T) {
 	}
 }
 
+// TestLimitsEnd: of thousands of conditions no more are asked once the query has ended, and the range is none that leaves rows out.
+func TestLimitsEnd(t *testing.T) {
+	e := bind(t, wide, "ts >= '2026-01-01' AND ts < '2026-01-02'")
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if low, high := Limits(ctx, e, 4); low != math.MinInt64 || high != math.MaxInt64 {
+		t.Errorf("[%d, %d]", low, high)
+	}
+}
+
 func TestLimits(t *testing.T) {
 	all := "[1677-09-21 00:12:43.145224192+00 2262-04-11 23:47:16.854775807+00]"
 	for text, want := range map[string]string{
@@ -87,7 +99,7 @@ func TestLimits(t *testing.T) {
 		"ts IS NULL":                                         "none",
 		"coalesce(ts, ts) > '2026-01-01' AND t LIKE 'a%'":    "[2026-01-01 00:00:00.000000001+00 2262-04-11 23:47:16.854775807+00]",
 	} {
-		low, high := Limits(bind(t, wide, text), 4)
+		low, high := Limits(t.Context(), bind(t, wide, text), 4)
 		got := "none"
 		if low <= high {
 			got = fmt.Sprintf("[%s %s]", value.Format(vec.Value{Type: vec.TimestampTZ, Int: low}), value.Format(vec.Value{Type: vec.TimestampTZ, Int: high}))

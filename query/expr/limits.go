@@ -1,14 +1,16 @@
 package expr
 
 import (
+	"context"
 	"math"
 
 	"github.com/togodb/togo/query/vec"
 )
 
 // Limits gives the lowest and the highest value that a column can have in rows where it is not NULL and the condition is TRUE, as far as Judge can tell:
-// low > high if there is none, the whole range of int64 if it says nothing of the column, or if the values are not in Ints.
-func Limits(e Expr, slot int) (low, high int64) {
+// low > high if there is none, the whole range of int64 if it says nothing of the column, or if the values are not in Ints. Once
+// ctx has ended the range is as narrow as it is by then.
+func Limits(ctx context.Context, e Expr, slot int) (low, high int64) {
 	t := vec.Null
 	walk(e, func(e Expr) {
 		if c, ok := e.(*Column); ok && c.Slot == slot {
@@ -16,7 +18,7 @@ func Limits(e Expr, slot int) (low, high int64) {
 		}
 	})
 	never := func(low, high int64) bool {
-		return Judge(e, func(s int) Bounds {
+		return ctx.Err() == nil && Judge(e, func(s int) Bounds {
 			if s != slot || !t.HasInts() {
 				return Bounds{Rows: 1, Nulls: -1}
 			}
