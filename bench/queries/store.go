@@ -27,7 +27,7 @@ type world struct {
 }
 
 // layout changes when the same number of events would be stored differently: an old folder is not used then.
-const layout = 3
+const layout = 4
 
 const manifest = "world.json"
 

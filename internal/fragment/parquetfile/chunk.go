@@ -348,7 +348,11 @@ func (k *chunk) emit(h pageHeader, page []byte) (size int, err error) {
 	if len(page) > math.MaxInt32 {
 		return 0, fmt.Errorf("a page of %d bytes: Parquet's limit is 2 GiB", len(page))
 	}
-	w.zip = w.packers[k.column].pack(w.zip[:0], page, w.scratch)
+	p := &w.packers[k.column]
+	if h.kind == format.DictionaryPage { // which is not like the pages of codes
+		p = new(packer)
+	}
+	w.zip = p.pack(w.zip[:0], page, w.scratch)
 	h.raw, h.compressed, h.crc = int64(len(page)), int64(len(w.zip)), int64(int32(crc32.ChecksumIEEE(w.zip)))
 	at := len(w.out)
 	w.out = appendHeader(w.out, h)

@@ -10,10 +10,13 @@ import (
 // the coding of their bytes. A frame of literals alone says the same and costs a third,
 // to write and to read. It is a zstd frame as any other.
 //
-// A column's packer looks now and then at samples of a page whether they repeat anything.
+// A column's packer looks now and then at samples of a page whether they repeat anything. Pages
+// that literals hardly make smaller, as the deltas of times, are stored as they are: to read them
+// is a copy.
 type packer struct {
 	pages    int
 	literals bool // nothing repeats
+	plain    bool // and literals are hardly smaller
 	repeats  bool // the last page that tells became less than 1/packsWell
 }
 
@@ -27,6 +30,8 @@ const (
 	packAgain = 16
 	// packTells is the size of a page from which its packed size tells of the next one's.
 	packTells = 16 << 10
+	// packLittle is what part of a page packing must spare at least.
+	packLittle = 6
 	// packsWell is how many times smaller a column's pages become if small ones do as well.
 	packsWell = 4
 )
@@ -59,14 +64,22 @@ func (p *packer) frame(dst, page []byte, w *scratch) []byte {
 	if len(page) < packLeast {
 		return zipper().EncodeAll(page, dst)
 	}
-	if p.pages%packAgain == 0 {
-		p.literals = !samplesRepeat(page, &w.places)
+	look := p.pages%packAgain == 0
+	if p.pages++; look {
+		p.literals, p.plain = !samplesRepeat(page, &w.places), false
 	}
-	p.pages++
-	if p.literals {
-		return appendLiterals(dst, page, &w.huffman)
+	switch {
+	case p.plain:
+		return appendRaw(dst, page)
+	case !p.literals:
+		return zipper().EncodeAll(page, dst)
 	}
-	return zipper().EncodeAll(page, dst)
+	at := len(dst)
+	dst = appendLiterals(dst, page, &w.huffman)
+	if p.plain = look && len(dst)-at > len(page)-len(page)/packLittle; p.plain {
+		dst = appendRaw(dst[:at], page)
+	}
+	return dst
 }
 
 const (
@@ -115,6 +128,17 @@ const (
 
 // appendLiterals appends a frame whose blocks have literals and no sequences.
 func appendLiterals(dst, src []byte, s *huff0.Scratch) []byte {
+	return appendFrame(dst, src, func(dst, block []byte, last uint32) []byte { return appendBlock(dst, block, last, s) })
+}
+
+// appendRaw appends a frame that holds src as it is.
+func appendRaw(dst, src []byte) []byte {
+	return appendFrame(dst, src, func(dst, block []byte, last uint32) []byte {
+		return append(appendBlockHeader(dst, last, blockRaw, len(block)), block...)
+	})
+}
+
+func appendFrame(dst, src []byte, one func(dst, block []byte, last uint32) []byte) []byte {
 	dst = binary.LittleEndian.AppendUint32(dst, zstdMagic)
 	dst = append(dst, zstdDescriptor)
 	dst = binary.LittleEndian.AppendUint32(dst, uint32(len(src)))
@@ -125,8 +149,7 @@ func appendLiterals(dst, src []byte, s *huff0.Scratch) []byte {
 		if len(src) == 0 {
 			last = 1
 		}
-		dst = appendBlock(dst, block, last, s)
-		if last == 1 {
+		if dst = one(dst, block, last); last == 1 {
 			return dst
 		}
 	}

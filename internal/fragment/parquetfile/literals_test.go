@@ -39,15 +39,18 @@ func TestLiteralsAreZstd(t *testing.T) {
 
 func TestPagesArePackedSmall(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
-	ids, lines := make([][]byte, 30), make([][]byte, 30)
+	ids, lines, noise := make([][]byte, 30), make([][]byte, 30), make([][]byte, 30)
 	for i := range ids {
+		for range 50_000 {
+			noise[i] = append(noise[i], byte(r.IntN(128))) // of which packing spares an eighth
+		}
 		for range 6000 {
 			ids[i] = fmt.Appendf(ids[i], "%016x%016x", r.Uint64(), r.Uint64())
 			lines[i] = fmt.Appendf(lines[i], "request %d done in time for the user;", r.IntN(1000))
 		}
 	}
 	w := scratches.Get().(*scratch)
-	var id, line, changing packer
+	var id, line, changing, little packer
 	for i := range ids {
 		plain := len(zipper().EncodeAll(ids[i], nil))
 		if n := len(id.pack(nil, ids[i], w)); n > plain+plain/100 || !id.literals {
@@ -62,6 +65,17 @@ func TestPagesArePackedSmall(t *testing.T) {
 			page = lines[i]
 		}
 		changing.pack(nil, page, w)
+		page = noise[i]
+		if i >= 10 {
+			page = lines[i]
+		}
+		frame := little.pack(nil, page, w)
+		if i < 10 && len(frame) != len(page)+12 || i >= 16 && len(frame) > len(page)/4 {
+			t.Errorf("what hardly packs, then text: page %d of %d bytes has %d", i, len(page), len(frame))
+		}
+		if back, err := unzipper().DecodeAll(frame, make([]byte, 0, len(page))); err != nil || !bytes.Equal(back, page) {
+			t.Errorf("page %d: %v", i, err)
+		}
 	}
 	if changing.literals {
 		t.Error("text that follows ids is packed as ids are, to the end")
