@@ -9,7 +9,7 @@ import (
 // Config are the settings of the engine, most of them limits of one query.
 type Config struct {
 	MaxTime      time.Duration `yaml:"max_time" doc:"A query that takes longer ends with 504. Below compactor.query_grace; 0: a minute, or half of query_grace where that is less."`
-	MaxMemory    int64         `yaml:"max_memory" doc:"Bytes of groups, rows to be sorted and the like that one query may hold; more ends it with 413."`
+	MaxMemory    int64         `yaml:"max_memory" doc:"Bytes of groups, rows to be sorted, columns that are being read and the like that one query may hold; more ends it with 413."`
 	SureMemory   int64         `yaml:"sure_memory" doc:"Of max_memory, what each query has for itself."`
 	SharedMemory int64         `yaml:"shared_memory" doc:"What is beyond sure_memory, all queries share; one that finds none left ends with 503."`
 	MaxRows      int64         `yaml:"max_rows" doc:"Rows of one answer; more ends the query with 413. 0: no bound."`

@@ -28,6 +28,9 @@ func (p *Plan) run(ctx context.Context, src scan.Source, account *memory.Account
 	if p.limit == 0 {
 		return ctx.Err()
 	}
+	if p.Request != nil {
+		p.Request.Memory = account
+	}
 	if p.group == nil {
 		t := newTail(ctx, p, account, limits, workers, out)
 		if t.top = p.top(); t.top != nil && p.Request != nil {

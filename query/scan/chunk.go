@@ -32,6 +32,7 @@ type page struct {
 	raw    parquetfile.Page
 	values vec.Vector        // of its rows
 	runs   []parquetfile.Run // of codes, while values has none
+	kept   int               // bytes that were counted for it
 }
 
 // run is the code that all of rows [from, to) have; -1: they are not of one run.
@@ -208,8 +209,9 @@ func (c *chunk) open() error {
 	} else {
 		c.setNumbers(c.dict, d.Numbers())
 	}
-	c.g.run.dicts.put(&known{place: c.place(), dict: &dictionary{d, c.dict}})
-	return nil
+	kept := &dictionary{d, c.dict}
+	c.g.run.dicts.put(&known{place: c.place(), dict: kept})
+	return c.g.take(int(kept.size()))
 }
 
 // setNumbers makes numbers, as files have them, the values of a vector. They are changed in place.
@@ -302,8 +304,9 @@ func (c *chunk) decode(i int) (*page, error) {
 	p.runs = f.Runs
 	c.fill(&p.values, f, got.Rows)
 	c.live[i], c.seen[i] = p, true
-	c.g.held += p.raw.Kept()
-	return p, nil
+	p.kept = p.raw.Kept()
+	c.g.held += p.kept
+	return p, c.g.take(p.kept)
 }
 
 // release gives back the pages that end at or before a row.
@@ -315,7 +318,10 @@ func (c *chunk) release(row int) {
 
 func (c *chunk) drop(i int) {
 	if c.live[i] != nil {
-		c.g.held -= c.live[i].raw.Kept()
+		c.g.held -= c.live[i].kept
+		if c.g.meter != nil {
+			c.g.meter.Give(int64(c.live[i].kept))
+		}
 		c.g.run.spares.free(c.live[i])
 		c.live[i] = nil
 	}

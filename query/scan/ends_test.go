@@ -3,9 +3,12 @@ package scan
 import (
 	"fmt"
 	"slices"
+	"sync"
 	"testing"
 
 	"github.com/togodb/togo/internal/fragment"
+	"github.com/togodb/togo/query/exec/memory"
+	"github.com/togodb/togo/query/fail"
 	"github.com/togodb/togo/query/vec"
 )
 
@@ -77,6 +80,45 @@ func TestAScanReadsWhatItNeeds(t *testing.T) {
 	s.values(t, scanner, "service", "service > 'svc-1'")
 	if _, cost := s.values(t, forgetful(scanner), "service", "service > 'svc-1'"); cost.StoreRequests.Load() > 2*files {
 		t.Errorf("%d requests for %d files with indexes", cost.StoreRequests.Load(), files)
+	}
+}
+
+// TestMemoryOfRowGroupsIsCounted: what is read is taken of the query's memory and given back, a scan that has none is an error, and one that has
+// little reads one row group after the other.
+func TestMemoryOfRowGroupsIsCounted(t *testing.T) {
+	s := newStore(t, 21, 3000, 3100, 3200, 3300, 3400, 3500, 3600, 3700)
+	scan := func(limit int64, workers, ahead int) (rows int, most int64, err error) {
+		r := s.request()
+		account := memory.NewAccount(limit)
+		r.Memory = account
+		var mu sync.Mutex
+		err = NewScanner(s, Config{Ahead: ahead}).Scan(t.Context(), r, workers, func(_ int, b *vec.Batch) error {
+			mu.Lock()
+			defer mu.Unlock()
+			rows, most = rows+b.Len, max(most, account.Used())
+			return nil
+		})
+		if n := account.Used(); n != 0 {
+			t.Errorf("%d bytes are taken after the scan", n)
+		}
+		return rows, most, err
+	}
+	rows, one, err := scan(0, 2, -1) // one file after the other
+	if err != nil || rows != 26800 {
+		t.Fatalf("%d rows, %v", rows, err)
+	}
+	var largest int64
+	for _, f := range s.fragments {
+		largest = max(largest, f.Bytes)
+	}
+	if one < largest {
+		t.Errorf("%d bytes are counted at most; a file has %d", one, largest)
+	}
+	if rows, n, err := scan(one+one/4, 4, 4); err != nil || rows != 26800 {
+		t.Errorf("with memory for a file, %d: %d rows, %d bytes, %v", one, rows, n, err)
+	}
+	if _, _, err := scan(64<<10, 4, 4); fail.CodeOf(err) != fail.TooLarge {
+		t.Errorf("with too little memory: %v", err)
 	}
 }
 

@@ -87,13 +87,18 @@ func (g *rowGroup) read(spans []wanted) error {
 		reads = append(reads, spans[:n])
 		spans = spans[n:]
 	}
+	var all int64
+	for i := range reads {
+		from, to := bounds(reads[i])
+		all += to - from
+	}
+	if err := g.take(int(all)); err != nil {
+		return err
+	}
 	got := make([]piece, len(reads))
 	errs := make([]error, len(reads))
 	read := func(i int) {
-		from, to := reads[i][0].From, reads[i][0].To
-		for _, s := range reads[i] {
-			to = max(to, s.To)
-		}
+		from, to := bounds(reads[i])
 		got[i], errs[i] = g.run.get(g.file.Fragment, from, to-from)
 	}
 	if len(reads) == 1 {
@@ -123,6 +128,14 @@ func (g *rowGroup) read(spans []wanted) error {
 		}
 	}
 	return nil
+}
+
+// bounds are those of one read of spans, which ascend.
+func bounds(spans []wanted) (from, to int64) {
+	for _, s := range spans {
+		to = max(to, s.To)
+	}
+	return spans[0].From, to
 }
 
 // index reads the offset indexes of chunks, but for some.

@@ -187,22 +187,61 @@ func (g *rowGroup) entries(s *stage) (entries, error) {
 func ask(scratch *expr.Scratch, s *stage, dict *vec.Vector, slots int) entries {
 	in := &vec.Batch{Len: dict.Len, Cols: make([]*vec.Vector, slots)}
 	in.Cols[s.slots[0]] = dict
+	t := entries{by: make([]uint8, dict.Len)}
+	codes, some := among(s, dict)
+	if some {
+		in.Cols[s.slots[0]] = pickTexts(dict, codes)
+		in.Len = len(codes)
+	}
+	if in.Len > 0 {
+		scratch.Begin()
+		v, err := s.cond.Eval(scratch, in)
+		if err != nil {
+			return entries{}
+		}
+		for i := range in.Len {
+			if some {
+				t.by[codes[i]] = truth(v, i)
+			} else {
+				t.by[i] = truth(v, i)
+			}
+		}
+	}
+	in.Len = 1
+	in.Cols[s.slots[0]] = vec.Constant(dict.Type, vec.Value{}, 1)
 	scratch.Begin()
 	v, err := s.cond.Eval(scratch, in)
 	if err != nil {
 		return entries{}
 	}
-	t := entries{by: make([]uint8, dict.Len)}
-	for i := range t.by {
-		t.by[i] = truth(v, i)
-	}
-	in.Len = 1
-	in.Cols[s.slots[0]] = vec.Constant(dict.Type, vec.Value{}, 1)
-	if v, err = s.cond.Eval(scratch, in); err != nil {
-		return entries{}
-	}
 	t.null = truth(v, 0)
 	return t
+}
+
+// among are the entries that a condition may be TRUE for where it needs one of a few texts: of a dictionary of thousands the others need not
+// be asked for. false: it may be TRUE for any.
+func among(s *stage, dict *vec.Vector) (codes []int32, some bool) {
+	if s.fails || dict.Type != vec.Text {
+		return nil, false
+	}
+	values, ok := expr.Values(s.cond, s.slots[0])
+	if !ok || len(values) > 4 {
+		return nil, false
+	}
+	for _, v := range values {
+		for code, text := range dict.Texts {
+			if text == v.Text {
+				codes = append(codes, int32(code))
+			}
+		}
+	}
+	return codes, true
+}
+
+func pickTexts(dict *vec.Vector, codes []int32) *vec.Vector {
+	out := &vec.Vector{Type: dict.Type, Len: len(codes), Texts: make([]string, len(codes))}
+	pick(out.Texts, dict.Texts, codes, 0)
+	return out
 }
 
 func truth(v *vec.Vector, i int) uint8 {

@@ -3,6 +3,7 @@ package scan
 import (
 	"github.com/togodb/togo/internal/fragment"
 	"github.com/togodb/togo/internal/fragment/parquetfile"
+	"github.com/togodb/togo/query/exec/memory"
 	"github.com/togodb/togo/query/expr"
 	"github.com/togodb/togo/query/vec"
 )
@@ -19,9 +20,11 @@ type rowGroup struct {
 	slots   []slot
 	later   []int // by slot: how many stages, with the output, still use it
 	windows []window
-	memory  []int32 // for the rows of windows
-	held    int     // bytes of decoded pages
-	bytes   int64   // in the object that it may read
+	memory  []int32       // for the rows of windows
+	held    int           // bytes of decoded pages
+	meter   *memory.Meter // of what was read, dictionaries and decoded pages; nil: nobody counts
+	bytes   int64         // in the object that it may read
+	need    int64         // memory that this takes, and a page of each column, about
 }
 
 func newRowGroup(x *run, o *opened, n int) *rowGroup {
@@ -31,7 +34,9 @@ func newRowGroup(x *run, o *opened, n int) *rowGroup {
 	}
 	for i := range o.slots {
 		for _, column := range o.columnsOf(i) {
-			g.bytes += g.meta.Chunks[column].Len()
+			c := &g.meta.Chunks[column]
+			g.bytes += c.Len()
+			g.need += c.Len() + min(3*c.Raw, 3*parquetfile.PageBytes)
 		}
 	}
 	return g
@@ -44,6 +49,9 @@ func (g *rowGroup) scan() error {
 		return nil
 	}
 	defer g.close()
+	if g.run.r.Memory != nil {
+		g.meter = g.run.r.Memory.Meter()
+	}
 	g.chunks = make([]*chunk, len(g.file.footer.Columns))
 	g.slots = make([]slot, len(g.file.slots))
 	for i := range g.slots {
@@ -127,7 +135,18 @@ func (g *rowGroup) close() {
 		}
 	}
 	g.run.spares.freeList(g.memory)
-	*g = rowGroup{run: g.run, file: g.file, bytes: g.bytes}
+	if g.meter != nil {
+		g.meter.Release()
+	}
+	*g = rowGroup{run: g.run, file: g.file, bytes: g.bytes, need: g.need}
+}
+
+// take counts memory that the row group has from now on, until it is given back or the row group is done.
+func (g *rowGroup) take(n int) error {
+	if g.meter == nil {
+		return nil
+	}
+	return g.meter.Take(int64(n))
 }
 
 // chunk gives the column's chunk of the row group.

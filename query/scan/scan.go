@@ -20,6 +20,7 @@ import (
 	"github.com/togodb/togo/internal/event"
 	"github.com/togodb/togo/internal/fragment"
 	"github.com/togodb/togo/internal/shardlog"
+	"github.com/togodb/togo/query/exec/memory"
 	"github.com/togodb/togo/query/exec/rows"
 	"github.com/togodb/togo/query/expr"
 	"github.com/togodb/togo/query/vec"
@@ -59,6 +60,8 @@ type Request struct {
 	Floor event.Timestamp
 	// MaxBytes bounds what is read, from store and cache together; more is a fail.TooLarge. 0 is no bound.
 	MaxBytes int64
+	// Memory, if it is set, is taken for row groups while they are read.
+	Memory *memory.Account
 	// Rows, if it is above 0, is how many rows are enough, whichever they are: more may come.
 	Rows int
 	// Top, if it is set, bounds what is still wanted while the scan goes on (ORDER BY timestamp LIMIT n).
@@ -82,6 +85,8 @@ type Options struct {
 // taken in that order, and what lies beyond Bound is passed over.
 type Top struct {
 	Descending bool
+	// Memory, if it is set, is taken for row groups while they are read.
+	Memory *memory.Account
 	// Rows, if it is above 0, is how many are wanted: of each row group no more need come, and those that are as late as
 	// its last.
 	Rows int

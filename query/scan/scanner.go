@@ -69,6 +69,7 @@ type run struct {
 	opening int   // files whose row groups may still come
 	reading int   // row groups under way
 	held    int64 // bytes that they may read
+	due     int64 // memory that they may need; a part of it is taken
 }
 
 // Scan reads the rows of r's fragments; see Source.
@@ -206,6 +207,7 @@ func (x *run) take() (*candidate, *rowGroup) {
 			x.groups = x.groups[1:]
 			x.reading++
 			x.held += g.bytes
+			x.due += g.need
 			return nil, g
 		}
 		if len(x.files) > 0 {
@@ -225,12 +227,13 @@ func (x *run) take() (*candidate, *rowGroup) {
 // mostBytes bounds what the row groups that are under way may read, but for one.
 const mostBytes = 128 << 20
 
-// mayRead tells that the next row group may be begun. Of a Top the first ones are read without others ahead, as these may be all.
+// mayRead tells that the next row group may be begun: the first, or beside others if there is memory. Of a Top the first ones are read without others ahead, as these may be all.
 func (x *run) mayRead() bool {
 	if x.r.Top != nil && !x.r.Top.Full.Load() && x.reading >= cap(x.workers) {
 		return false
 	}
-	return x.reading == 0 || x.held+x.groups[0].bytes <= mostBytes
+	g := x.groups[0]
+	return x.reading == 0 || x.held+g.bytes <= mostBytes && (x.r.Memory == nil || x.r.Memory.Room(x.due+g.need))
 }
 
 func (x *run) readOne(g *rowGroup) {
@@ -238,6 +241,7 @@ func (x *run) readOne(g *rowGroup) {
 	defer x.mu.Unlock()
 	x.reading--
 	x.held -= g.bytes
+	x.due -= g.need
 	x.changed.Broadcast()
 }
 

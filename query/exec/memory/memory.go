@@ -48,6 +48,19 @@ func (a *Account) Watch(ctx context.Context) { a.ctx = ctx }
 // Used is how many bytes are taken, rounded up by each meter.
 func (a *Account) Used() int64 { return a.used.Load() }
 
+// Room tells whether n more bytes could be taken now.
+func (a *Account) Room(n int64) bool {
+	used := a.used.Load()
+	if a.limit > 0 && used+n > a.limit {
+		return false
+	}
+	if a.pool == nil {
+		return true
+	}
+	more := max(used+n-a.pool.sure, 0) - max(used-a.pool.sure, 0)
+	return more == 0 || a.pool.used.Load()+more <= a.pool.shared
+}
+
 // Close gives all back to the pool, whatever meters still hold.
 func (a *Account) Close() { a.give(a.used.Load()) }
 
