@@ -50,10 +50,12 @@ func (t *Tape) object(s *scanner, i, depth int) int {
 		}
 		tok := t.next()
 		tok.keyStart, tok.keyEnd = uint32(i+1), uint32(end)
+		key := doc[i+1 : end]
 		if keyFlags != 0 {
-			t.escapedKey(tok, doc[i+1:end], keyFlags)
+			t.escapedKey(tok, key, keyFlags)
+			key = t.key(tok)
 		}
-		t.repeated(&seen, t.key(tok))
+		t.repeated(&seen, key)
 		if i = t.value(s, tok, value, depth); i == failed {
 			return failed
 		}
