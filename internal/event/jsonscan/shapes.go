@@ -29,7 +29,6 @@ type Place struct{ Slot, Token int32 }
 type slot struct {
 	text   []byte  // before it, from the end of the value before
 	tokens []Token // that the text makes; the last is the value's own, unless it is the document's end
-	first  int32   // index of the first of them
 	opens  []int32 // by token: for an End the index of its Object
 	end    bool
 	parent int32
@@ -107,24 +106,27 @@ func (s *Shapes) follow(t *Tape, doc []byte) bool {
 		}
 		cur = &s.slots[n]
 		i := at + len(cur.text)
-		t.Tokens = append(t.Tokens, cur.tokens...)
-		own := t.Tokens[cur.first:]
-		for k := range own {
-			if tok := &own[k]; tok.Kind == End {
+		var tok *Token
+		for k := range cur.tokens {
+			known := &cur.tokens[k]
+			tok = t.next() // written part by part, not copied: see there
+			if known.Kind == End {
 				t.Tokens[cur.opens[k]].Next = tok.Next
-			} else {
-				tok.keyStart += uint32(at)
-				tok.keyEnd += uint32(at)
+				tok.Kind, tok.keyStart, tok.keyEnd, tok.start, tok.end = End, 0, 0, 0, 0
+				continue
+			}
+			tok.keyStart, tok.keyEnd = known.keyStart+uint32(at), known.keyEnd+uint32(at)
+			if known.Kind == Object {
+				tok.Kind, tok.start, tok.end = Object, 0, 0
 			}
 		}
 		if cur.end {
 			return true
 		}
-		tok := &own[len(own)-1]
 		if at = t.value(&scan, tok, i, cur.depth); at == failed {
 			return false
 		}
-		s.places = append(s.places, Place{int32(n), cur.first + int32(len(own)) - 1})
+		s.places = append(s.places, Place{n, int32(len(t.Tokens) - 1)})
 	}
 }
 
@@ -186,13 +188,13 @@ func (s *Shapes) learn(t *Tape) {
 		}
 		tok.Kind, tok.Flags, tok.start, tok.end = 0, 0, 0, 0
 		made.tokens = append(made.tokens, tok)
-		made.text, made.first, made.depth = t.doc[from:begin], int32(i+1-len(made.tokens)), len(open)+1
+		made.text, made.depth = t.doc[from:begin], len(open)+1
 		if cur = s.add(cur, &made); cur < 0 {
 			return
 		}
 		from, made = end, slot{}
 	}
-	made.text, made.first, made.end = t.doc[from:], int32(len(t.Tokens)-len(made.tokens)), true
+	made.text, made.end = t.doc[from:], true
 	s.add(cur, &made)
 }
 
