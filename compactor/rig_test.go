@@ -125,7 +125,7 @@ func (r *rig) prepare(bucket int64, n int, names ...event.TenantID) *shardlog.Ap
 			if r.noise > 0 {
 				payload = fmt.Sprintf(`{"noise":"%x","service":"s%d"}`, noise(r.noise, seq, i), i%5)
 			}
-			in.Rows = append(in.Rows, fragment.Row{Timestamp: at, ID: []byte(id), IngestedAt: at, Format: event.FormatJSON, Payload: []byte(payload)})
+			in.Rows = append(in.Rows, fragment.Row{Timestamp: at, ID: []byte(id), IngestedAt: at, Source: &event.Source{}, Format: event.FormatJSON, Payload: []byte(payload)})
 			ids = append(ids, idseg.Entry{Tenant: tenant, Bucket: int64(at) / 1e9 / 600 * 600, ID: hasher.Identity(tenant, at, []byte(id))})
 			r.prepared[a] = append(r.prepared[a], fmt.Sprintf("%s %d %s %s", tenant, at, id, payload))
 		}

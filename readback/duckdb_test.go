@@ -282,7 +282,7 @@ func TestDeadLettersReadByDuckDB(t *testing.T) {
 	db := openDuckDB(t)
 	rows := eventRows("", "{", "\xff\x00\xfe", `{"a":1}`)
 	for i := range rows {
-		rows[i].Reason, rows[i].Detail, rows[i].Format = event.ReasonMalformed, fmt.Sprint("byte ", i), event.PayloadFormat(i)
+		rows[i].Letter, rows[i].Format = &fragment.Letter{Reason: event.ReasonMalformed, Detail: fmt.Sprint("byte ", i)}, event.PayloadFormat(i)
 	}
 	f, err := fragment.Encode(t.Context(), fragment.Input{Tenant: tenant, Kind: fragment.DeadLetters, Rows: rows}, nil)
 	if err != nil {

@@ -32,7 +32,7 @@ func fragments(b *testing.B, dir string, files, each int, mixed bool) (paths []s
 		}
 		rows[file] = append(rows[file], fragment.Row{
 			Timestamp: event.Timestamp(at.UnixNano() / 1000 * 1000), ID: e.ID, IngestedAt: event.Timestamp(at.UnixNano() + 1e9),
-			Origin: event.Origin{Source: event.Source{Cluster: "c", Partition: int32(i % 4)}, Offset: int64(i)}, Format: event.FormatJSON, Payload: e.Payload,
+			Source: &event.Source{Cluster: "c", Partition: int32(i % 4)}, Offset: int64(i), Format: event.FormatJSON, Payload: e.Payload,
 		})
 	}
 	for i := range rows {

@@ -112,7 +112,7 @@ func eventRows(payloads ...string) []fragment.Row {
 		rows[i] = fragment.Row{
 			Timestamp: event.Timestamp(1_700_000_000_000_000_000 + int64(i)*1_000_001), ID: fmt.Appendf(nil, "id-%d", i),
 			IngestedAt: 1_700_000_100_000_000_000, Format: event.FormatJSON, Payload: []byte(p),
-			Origin: event.Origin{Source: event.Source{Cluster: "c", Partition: 2}, Offset: int64(i)},
+			Source: &event.Source{Cluster: "c", Partition: 2}, Offset: int64(i),
 		}
 	}
 	return rows
@@ -182,7 +182,7 @@ func (s *sent) check(got []record) error {
 			return fmt.Errorf("no row %q", row.ID)
 		}
 		nanos, _ := r["nanos"].(int64)
-		if at := r["timestamp"].(int64)*1000 + nanos; at != int64(row.Timestamp) || r["source_offset"] != row.Origin.Offset || r["_seq"] != int64(5) {
+		if at := r["timestamp"].(int64)*1000 + nanos; at != int64(row.Timestamp) || r["source_offset"] != row.Offset || r["_seq"] != int64(5) {
 			return fmt.Errorf("row %q: %v", row.ID, r)
 		}
 		leaves, err := leavesOf(row.Payload)

@@ -26,7 +26,7 @@ func benchRows(n int) []Row {
 			[]string{"free", "pro", "team"}[r.IntN(3)], []string{"DE", "FR", "US", "JP", "BR"}[r.IntN(5)], r.Uint64(), r.Uint64(), r.Uint64(), r.IntN(2) == 0, r.IntN(3), r.IntN(16), r.IntN(4096), r.IntN(9), i)
 		rows[i] = Row{
 			Timestamp: event.Timestamp(1_709_294_400_000_000_000 + int64(i)*18_000_000 + int64(r.IntN(1e6))*1000), ID: fmt.Appendf(nil, "%016x%016x", r.Uint64(), r.Uint64()),
-			IngestedAt: event.Timestamp(1_709_294_500_000_000_000 + int64(i/100)*1_000_000), Origin: event.Origin{Source: event.Source{Partition: int32(i % 4)}, Offset: int64(i)},
+			IngestedAt: event.Timestamp(1_709_294_500_000_000_000 + int64(i/100)*1_000_000), Source: &event.Source{Partition: int32(i % 4)}, Offset: int64(i),
 			Format: event.FormatJSON, Payload: []byte(payload),
 		}
 	}

@@ -157,8 +157,8 @@ func (b *builder) identity(c *identityColumns, i int, row *Row) {
 	c.id.AppendBytes(i, b.text)
 	us, _ = floorMicros(row.IngestedAt)
 	c.ingested.AppendInt(i, us)
-	c.partition.AppendInt(i, int64(row.Origin.Partition))
-	c.offset.AppendInt(i, row.Origin.Offset)
+	c.partition.AppendInt(i, int64(row.Source.Partition))
+	c.offset.AppendInt(i, row.Offset)
 	c.seq.AppendInt(i, int64(b.in.Seq))
 }
 
@@ -170,12 +170,12 @@ func (b *builder) letters() {
 	for i := range b.in.Rows {
 		row := &b.in.Rows[i]
 		b.identity(&identity, i, row)
-		reason.AppendBytes(i, []byte(row.Reason))
-		if row.Detail != "" {
-			detail.AppendBytes(i, validText(row.Detail))
+		reason.AppendBytes(i, []byte(row.Letter.Reason))
+		if row.Letter.Detail != "" {
+			detail.AppendBytes(i, validText(row.Letter.Detail))
 		}
-		cluster.AppendBytes(i, validText(row.Origin.Cluster))
-		topic.AppendBytes(i, []byte(row.Origin.Topic.String()))
+		cluster.AppendBytes(i, validText(row.Source.Cluster))
+		topic.AppendBytes(i, []byte(row.Source.Topic.String()))
 		format.AppendBytes(i, []byte(formatName(row.Format)))
 		payload.AppendBytes(i, row.Payload)
 	}

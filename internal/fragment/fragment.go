@@ -66,16 +66,23 @@ var (
 	ErrNewerFormat = errors.New("fragment: written in a newer format")
 )
 
-// Row is one event or dead letter on its way into a fragment.
+// Row is one event or dead letter on its way into a fragment. A writer holds very many, so
+// that what they share, and what few have, lies elsewhere.
 type Row struct {
 	Timestamp  event.Timestamp
-	ID         []byte // as text in the id column; made by event.PositionID if the event had none
 	IngestedAt event.Timestamp
-	Origin     event.Origin
-	Format     event.PayloadFormat
+	ID         []byte // as text in the id column; made by event.PositionID if the event had none
 	Payload    []byte
-	Reason     event.Reason // dead letters only
-	Detail     string       // dead letters only: what exactly was wrong, for people
+	Source     *event.Source // of the intake
+	Offset     int64         // in it
+	Letter     *Letter       // dead letters only
+	Format     event.PayloadFormat
+}
+
+// Letter is what a dead letter has beside an event.
+type Letter struct {
+	Reason event.Reason
+	Detail string // what exactly was wrong, for people
 }
 
 // Kind says which table's columns a fragment has.

@@ -100,8 +100,8 @@ func jsonRows(payloads ...string) []Row {
 		rows[i] = Row{
 			Timestamp: event.Timestamp(1_700_000_000_123_456_000 + int64(i)*1000), ID: fmt.Appendf(nil, "id-%06d", i),
 			IngestedAt: 1_700_000_100_000_000_000,
-			Origin:     event.Origin{Source: event.Source{Cluster: "c", Partition: 3}, Offset: int64(100 + i)},
-			Format:     event.FormatJSON, Payload: []byte(p),
+			Source:     &event.Source{Cluster: "c", Partition: 3}, Offset: int64(100 + i),
+			Format: event.FormatJSON, Payload: []byte(p),
 		}
 	}
 	return rows

@@ -26,7 +26,7 @@ func trafficFiles(t testing.TB, files, each int, mixed bool) *mergeStore {
 		}
 		rows[file] = append(rows[file], Row{
 			Timestamp: event.Timestamp(at.UnixNano() / 1000 * 1000), ID: e.ID, IngestedAt: event.Timestamp(at.UnixNano() + 1e9),
-			Origin: event.Origin{Source: event.Source{Cluster: "c", Partition: int32(i % 4)}, Offset: int64(i)}, Format: event.FormatJSON, Payload: e.Payload,
+			Source: &event.Source{Cluster: "c", Partition: int32(i % 4)}, Offset: int64(i), Format: event.FormatJSON, Payload: e.Payload,
 		})
 	}
 	for i := range rows {

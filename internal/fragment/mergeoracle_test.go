@@ -212,11 +212,11 @@ func mergeFiles(t testing.TB, seed uint64, c mergeCase) (*mergeStore, MergeSpec)
 		for i := range rows {
 			rows[i] = Row{
 				Timestamp: event.Timestamp(1_700_000_000_000_000_000 + unit*r.Int64N(int64(c.rows))), ID: fmt.Appendf(nil, "%d-%d", file, i),
-				IngestedAt: event.Timestamp(1_700_000_100_000_000_000 + r.Int64N(100)*1000), Origin: event.Origin{Source: event.Source{Cluster: "c", Partition: int32(r.IntN(3))}, Offset: r.Int64N(1e6)},
+				IngestedAt: event.Timestamp(1_700_000_100_000_000_000 + r.Int64N(100)*1000), Source: &event.Source{Cluster: "c", Partition: int32(r.IntN(3))}, Offset: r.Int64N(1e6),
 				Format: event.FormatJSON, Payload: []byte(mergeEvent(r, c.wide)),
 			}
 			if c.letters {
-				rows[i].Reason, rows[i].Detail = event.ReasonMalformed, []string{"", "byte 3"}[r.IntN(2)]
+				rows[i].Letter = &Letter{event.ReasonMalformed, []string{"", "byte 3"}[r.IntN(2)]}
 			} else if r.IntN(50) == 0 {
 				rows[i].Format, rows[i].Payload = event.FormatText, []byte("text \xff")
 			}

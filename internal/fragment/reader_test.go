@@ -43,7 +43,7 @@ func TestMetaOfEachRow(t *testing.T) {
 		}
 		n++
 		row := byID[string(m.ID)]
-		if row == nil || m.Timestamp != row.Timestamp || m.Seq != 7 || m.SourceOffset != row.Origin.Offset || m.SourcePartition != 3 || m.IngestedAt != row.IngestedAt {
+		if row == nil || m.Timestamp != row.Timestamp || m.Seq != 7 || m.SourceOffset != row.Offset || m.SourcePartition != 3 || m.IngestedAt != row.IngestedAt {
 			t.Fatalf("%+v, sent %+v", m, row)
 		}
 	}
@@ -123,10 +123,10 @@ func TestTheStoresErrorIsNotCorruption(t *testing.T) {
 func TestDeadLettersComeBack(t *testing.T) {
 	rows := jsonRows("", "{", "\xff\x00\xfe", `{"a":1}`, strings.Repeat("z", 1<<20))
 	for i := range rows {
-		rows[i].Reason, rows[i].Format = event.ReasonMalformed, event.PayloadFormat(i)
-		rows[i].Origin.Topic = event.TopicID{1, byte(i)}
+		rows[i].Letter, rows[i].Format = &Letter{Reason: event.ReasonMalformed}, event.PayloadFormat(i)
+		rows[i].Source.Topic = event.TopicID{1, byte(i)}
 	}
-	rows[1].Detail, rows[2].Reason = "byte 1: \xff", event.ReasonConflict
+	rows[1].Letter.Detail, rows[2].Letter.Reason = "byte 1: \xff", event.ReasonConflict
 	f, err := Encode(t.Context(), Input{Tenant: event.Unroutable, Kind: DeadLetters, Bucket: 60, Seq: 9, Rows: rows}, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -141,11 +141,11 @@ func TestDeadLettersComeBack(t *testing.T) {
 			t.Fatal(err)
 		}
 		row := &rows[i] // sorted by time, as they were made
-		if string(l.ID) != string(row.ID) || l.Reason != row.Reason || !bytes.Equal(l.Payload, row.Payload) || l.Format != row.Format ||
-			l.Timestamp != row.Timestamp || l.SourceTopic != row.Origin.Topic.String() || l.SourceCluster != "c" || l.SourceOffset != row.Origin.Offset || l.Seq != 9 {
+		if string(l.ID) != string(row.ID) || l.Reason != row.Letter.Reason || !bytes.Equal(l.Payload, row.Payload) || l.Format != row.Format ||
+			l.Timestamp != row.Timestamp || l.SourceTopic != row.Source.Topic.String() || l.SourceCluster != "c" || l.SourceOffset != row.Offset || l.Seq != 9 {
 			t.Errorf("row %d: %+v", i, l)
 		}
-		if l.Detail != strings.ToValidUTF8(row.Detail, "\uFFFD") {
+		if l.Detail != strings.ToValidUTF8(row.Letter.Detail, "\uFFFD") {
 			t.Errorf("detail %q", l.Detail)
 		}
 		i++

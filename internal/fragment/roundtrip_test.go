@@ -98,7 +98,7 @@ func checkFile(t failer, f *File, rows []Row) {
 			t.Fatalf("id %q was not sent, or comes twice", e.ID)
 		}
 		delete(byID, string(e.ID))
-		if e.Timestamp != row.Timestamp || e.SourceOffset != row.Origin.Offset || e.SourcePartition != row.Origin.Partition {
+		if e.Timestamp != row.Timestamp || e.SourceOffset != row.Offset || e.SourcePartition != row.Source.Partition {
 			t.Fatalf("row %q: %+v, sent %+v", e.ID, e.Meta, row)
 		}
 		back, err := e.AppendJSON(nil)

@@ -29,7 +29,7 @@ type breach struct {
 func (w *world) rowFor(at event.Timestamp, home event.ShardID, tenants ...event.TenantID) fragment.Row {
 	r := w.row("", at)
 	for i := 0; ; i++ {
-		r.ID = fmt.Appendf(nil, "row-%d-%d", r.Origin.Offset, i)
+		r.ID = fmt.Appendf(nil, "row-%d-%d", r.Offset, i)
 		if !slices.ContainsFunc(tenants, func(t event.TenantID) bool { return w.home(t, r) != home }) {
 			return r
 		}

@@ -79,13 +79,13 @@ func (w *world) row(id string, at event.Timestamp) fragment.Row {
 	w.offset++
 	return fragment.Row{
 		Timestamp: at, ID: []byte(id), IngestedAt: at, Format: event.FormatJSON, Payload: []byte(`{"n":1}`),
-		Origin: event.Origin{Source: w.intake, Offset: w.offset - 1},
+		Source: &w.intake, Offset: w.offset - 1,
 	}
 }
 
 func (w *world) letter(at event.Timestamp) fragment.Row {
 	r := w.row("", at)
-	r.ID, r.Reason = event.LetterID(r.Origin), event.ReasonMalformed
+	r.ID, r.Letter = event.LetterID(event.Origin{Source: *r.Source, Offset: r.Offset}), &fragment.Letter{Reason: event.ReasonMalformed}
 	return r
 }
 
@@ -134,7 +134,7 @@ func (w *world) commit(shard event.ShardID, h how, parts ...part) {
 				Tenant: p.tenant, Bucket: bucketOf(r.Timestamp, w.meta.IDBucketSeconds),
 				ID: w.hasher.Identity(p.tenant, r.Timestamp, r.ID), Payload: w.hasher.Payload(r.Payload),
 			})
-			intake.Add(shardlog.SourceFrom(r.Origin.Source), r.Origin.Offset)
+			intake.Add(shardlog.SourceFrom(*r.Source), r.Offset)
 		}
 		a.Ledger.Events += f.Rows
 		if p.kind == fragment.Events {

@@ -157,12 +157,13 @@ func (s *Set) commit(ctx context.Context, sh *shard, rows []Row) error {
 	for _, r := range rows {
 		row := fragment.Row{
 			Timestamp: r.Timestamp, ID: []byte(r.ID), IngestedAt: event.Timestamp(Begin.UnixNano()) + event.Timestamp(s.offset)*1000, Format: event.FormatJSON,
-			Payload: []byte(r.Payload), Reason: r.Reason, Detail: r.Detail, Origin: event.Origin{Source: source, Offset: s.offset},
+			Payload: []byte(r.Payload), Source: &source, Offset: s.offset,
 		}
 		s.offset++
 		p := part{r.Tenant, fragment.Events, bucketOf(r.Timestamp, s.Meta.DataBucketSeconds)}
 		if r.Reason != "" {
 			p.kind = fragment.DeadLetters
+			row.Letter = &fragment.Letter{Reason: r.Reason, Detail: r.Detail}
 			a.Ledger.Dead++
 		} else {
 			a.Ledger.Stored++
@@ -175,7 +176,7 @@ func (s *Set) commit(ctx context.Context, sh *shard, rows []Row) error {
 			Tenant: r.Tenant, Bucket: bucketOf(r.Timestamp, s.Meta.IDBucketSeconds),
 			ID: s.Hasher.Identity(r.Tenant, r.Timestamp, row.ID), Payload: s.Hasher.Payload(row.Payload),
 		})
-		intake.Add(shardlog.SourceFrom(source), row.Origin.Offset)
+		intake.Add(shardlog.SourceFrom(source), row.Offset)
 	}
 	a.Ledger.Events = int64(len(rows))
 	for _, p := range order {

@@ -31,7 +31,7 @@ var benchStore = sync.OnceValues(func() (*store, error) {
 			i, pick("finished", "finished", "finished", "timed out", "was refused"), r.IntN(5000), r.Uint32())
 		in.Rows = append(in.Rows, fragment.Row{
 			Timestamp: base + event.Timestamp(i)*13_000_000 + event.Timestamp(r.IntN(1e6))*1000, ID: fmt.Appendf(nil, "%016x%016x", r.Uint64(), r.Uint64()),
-			IngestedAt: base + event.Timestamp(i/100)*1_000_000, Origin: event.Origin{Source: event.Source{Partition: int32(i % 4)}, Offset: int64(i)}, Format: event.FormatJSON, Payload: []byte(payload),
+			IngestedAt: base + event.Timestamp(i/100)*1_000_000, Source: &event.Source{Partition: int32(i % 4)}, Offset: int64(i), Format: event.FormatJSON, Payload: []byte(payload),
 		})
 	}
 	registry := fragment.NewRegistry(objstore.NewMemory(), fragment.RegistryConfig{})

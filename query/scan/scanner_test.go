@@ -87,7 +87,7 @@ func makeStore(t testing.TB, seed uint64, sizes ...int) *store {
 		for range size {
 			in.Rows = append(in.Rows, fragment.Row{
 				Timestamp: base + event.Timestamp(r.IntN(1e12)), ID: fmt.Appendf(nil, "id-%d", n), IngestedAt: base + 5e9,
-				Format: event.FormatJSON, Payload: []byte(document(r, n)), Origin: event.Origin{Offset: int64(n)},
+				Format: event.FormatJSON, Payload: []byte(document(r, n)), Source: &event.Source{}, Offset: int64(n),
 			})
 			n++
 		}
@@ -356,7 +356,7 @@ func TestSeveralRowGroups(t *testing.T) {
 	const rows = 140_000
 	in := fragment.Input{Tenant: "t", Kind: fragment.Events, SortKey: []string{"n"}}
 	for i := range rows {
-		in.Rows = append(in.Rows, fragment.Row{Timestamp: base + event.Timestamp(i), ID: fmt.Appendf(nil, "%d", i), Format: event.FormatJSON, Payload: fmt.Appendf(nil, `{"n":%d,"half":"%d"}`, i, i%2)})
+		in.Rows = append(in.Rows, fragment.Row{Timestamp: base + event.Timestamp(i), ID: fmt.Appendf(nil, "%d", i), Source: &event.Source{}, Format: event.FormatJSON, Payload: fmt.Appendf(nil, `{"n":%d,"half":"%d"}`, i, i%2)})
 	}
 	registry := fragment.NewRegistry(objstore.NewMemory(), fragment.RegistryConfig{})
 	file, err := fragment.Encode(t.Context(), in, registry)
@@ -409,8 +409,8 @@ func TestDeadLetters(t *testing.T) {
 	in := fragment.Input{Tenant: "t", Kind: fragment.DeadLetters}
 	for i := range 2000 {
 		in.Rows = append(in.Rows, fragment.Row{
-			Timestamp: base + event.Timestamp(i), ID: fmt.Appendf(nil, "%d", i), Format: event.FormatJSON, Reason: "too_old",
-			Payload: fmt.Appendf([]byte{0xFF}, "%d", i), Detail: strings.Repeat("d", i%2),
+			Timestamp: base + event.Timestamp(i), ID: fmt.Appendf(nil, "%d", i), Format: event.FormatJSON, Source: &event.Source{},
+			Payload: fmt.Appendf([]byte{0xFF}, "%d", i), Letter: &fragment.Letter{Reason: "too_old", Detail: strings.Repeat("d", i%2)},
 		})
 	}
 	file, err := fragment.Encode(t.Context(), in, nil)

@@ -12,8 +12,9 @@ import (
 
 // The memory of what a buffer holds beside payloads.
 const (
-	rowBytes  = int64(unsafe.Sizeof(fragment.Row{}))
-	spanBytes = int64(unsafe.Sizeof(span{}))
+	rowBytes    = int64(unsafe.Sizeof(fragment.Row{}))
+	letterBytes = int64(unsafe.Sizeof(fragment.Letter{}))
+	spanBytes   = int64(unsafe.Sizeof(span{}))
 	// bufferBytes is about what an empty buffer and its tenant cost.
 	bufferBytes = 1024
 )

@@ -78,7 +78,7 @@ type Core struct {
 	ending  ending
 	loss    *Loss
 
-	intakes       []intakeSource
+	intakes       []*intakeSource
 	lastIntake    int32 // number of the one that was asked for last
 	intakeNumbers map[event.Source]int32
 

@@ -169,8 +169,7 @@ func (c *Core) accept(j *judgement, b *buffer, owned bool) {
 		}
 		b.addSpan(span{src, it.Origin.Offset, it.Origin.Offset + 1})
 		b.ledger.Events++
-		row := fragment.Row{IngestedAt: it.FirstSeen, Origin: it.Origin, Format: it.Format, Reason: v.reason}
-		row.Origin.Source = c.intakes[src].event
+		row := fragment.Row{IngestedAt: it.FirstSeen, Source: &c.intakes[src].event, Offset: it.Origin.Offset, Format: it.Format}
 		at, table := it.Timestamp, shardlog.TableEvents
 		switch v.outcome {
 		case duplicate:
@@ -186,11 +185,11 @@ func (c *Core) accept(j *judgement, b *buffer, owned bool) {
 				b.ledger.Conflict++
 			}
 			at, table = it.FirstSeen, shardlog.TableDeadLetters
-			row.ID = event.LetterID(it.Origin)
-			b.memory += int64(len(row.ID))
+			row.ID, row.Letter = event.LetterID(it.Origin), &fragment.Letter{Reason: v.reason}
+			b.memory += int64(len(row.ID)) + letterBytes
 			if v.reason != event.ReasonErased {
-				row.Payload, row.Detail = keep(it.Payload), strings.Clone(it.Detail)
-				b.memory += int64(len(row.Detail))
+				row.Payload, row.Letter.Detail = keep(it.Payload), strings.Clone(it.Detail)
+				b.memory += int64(len(row.Letter.Detail))
 			}
 		}
 		row.Timestamp = at
@@ -213,7 +212,7 @@ func (c *Core) intakeNumber(src event.Source) int32 {
 	n, ok := c.intakeNumbers[src]
 	if !ok {
 		n = int32(len(c.intakes))
-		c.intakes = append(c.intakes, intakeSource{src, shardlog.SourceFrom(src)})
+		c.intakes = append(c.intakes, &intakeSource{src, shardlog.SourceFrom(src)})
 		c.intakeNumbers[src] = n
 	}
 	c.lastIntake = n

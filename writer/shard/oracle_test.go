@@ -43,7 +43,7 @@ func (w *world) oracle() expected {
 				}
 				letters[key] = true
 				*n++
-				x.rows = append(x.rows, rowText(env.Tenant, fragment.DeadLetters, fragment.Row{Origin: it.Origin, Reason: reason, Payload: it.Payload}))
+				x.rows = append(x.rows, rowText(env.Tenant, fragment.DeadLetters, fragment.Row{Offset: it.Origin.Offset, Letter: &fragment.Letter{Reason: reason}, Payload: it.Payload}))
 			}
 			if it.Kind == event.KindDead {
 				letter(it.Reason, &x.dead)

@@ -426,7 +426,7 @@ func (w *world) rows() []string {
 
 func rowText(tenant event.TenantID, k fragment.Kind, r fragment.Row) string {
 	if k == fragment.DeadLetters {
-		return fmt.Sprintf("%s letter of %d: %s=%s", tenant, r.Origin.Offset, r.Reason, r.Payload)
+		return fmt.Sprintf("%s letter of %d: %s=%s", tenant, r.Offset, r.Letter.Reason, r.Payload)
 	}
 	return fmt.Sprintf("%s %s@%d=%s", tenant, r.ID, int64(r.Timestamp)/1e9, r.Payload)
 }
