@@ -34,6 +34,7 @@ func main() {
 		o.only = append(o.only, part)
 		return nil
 	})
+	flag.IntVar(&o.runs, "runs", 3, "of DuckDB on one thread and of Togo's parts from memory, in turn; their median counts")
 	flag.StringVar(&o.dir, "dir", "", "where everything lies during the run; default: a folder that is removed at the end")
 	flag.StringVar(&o.togo, "togo", "", "the program; default: built from this tree")
 	flag.StringVar(&o.connect, "connect", os.Getenv(ConnectVariable), "folder with the jars of Kafka Connect and the Iceberg sink (connect/pom.xml)")
@@ -53,7 +54,7 @@ func main() {
 }
 
 type options struct {
-	events        int
+	events, runs  int
 	only          []string
 	dir           string
 	togo, connect string
@@ -78,6 +79,9 @@ func run(ctx context.Context, o *options, step string) error {
 	}
 	if o.events < 1000 {
 		return errors.New("-events is from 1000 on")
+	}
+	if o.runs < 1 {
+		return errors.New("-runs is from 1 on")
 	}
 	if o.dir == "" {
 		dir, err := os.MkdirTemp("", "togo-compare-")

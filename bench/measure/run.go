@@ -222,7 +222,10 @@ func (r *rig) startLoad(life context.Context) error {
 	asking, stopAsking := context.WithCancel(life)
 	r.stopProbes, r.stopBeside, r.stopAsking = stopProbes, stopBeside, stopAsking
 	run := fmt.Sprint(r.began.UnixNano())
-	r.probe(sending, asking, run, 0, 500*time.Millisecond, r.FlushAge+time.Second)
+	// What is sent at the load's very end may find that nothing follows it, and waits as long as a small tenant's.
+	loaded, stopLoaded := context.WithTimeout(sending, max(r.For-r.FlushAge-time.Second, r.For/2))
+	r.wait.Go(func() { <-loaded.Done(); stopLoaded() })
+	r.probe(loaded, asking, run, 0, 500*time.Millisecond, r.FlushAge+time.Second)
 	if r.SmallAge > 0 && r.Workload.Tenants > 1 {
 		r.probe(sending, asking, run, r.Workload.Tenants-1, time.Second, r.SmallAge+time.Second)
 	}
