@@ -30,7 +30,7 @@ func TestOnly(t *testing.T) {
 }
 
 func TestSteps(t *testing.T) {
-	o := &options{events: 3000, dir: t.TempDir(), only: []string{"DuckDB", "from memory", "limit: JSON", "limit: Parquet", "limit: files"}}
+	o := &options{events: 3000, runs: 2, dir: t.TempDir(), only: []string{"DuckDB", "from memory", "limit: JSON", "limit: Parquet", "limit: files"}}
 	r := &report{options: o}
 	if err := r.all(t.Context()); err != nil {
 		t.Fatal(err)
@@ -58,7 +58,7 @@ func TestSteps(t *testing.T) {
 
 // TestRepeatsAreSeen has a step that keeps repeats found out.
 func TestRepeatsAreSeen(t *testing.T) {
-	o := &options{events: 3000, dir: t.TempDir()}
+	o := &options{events: 3000, runs: 2, dir: t.TempDir()}
 	r := &report{options: o}
 	var err error
 	if r.unique, r.bytes, err = makeData(o); err != nil {

@@ -68,13 +68,23 @@ func (r *report) step(ctx context.Context, name, step string, processors int, on
 	return nil
 }
 
+// add takes a step's only run.
 func (r *report) add(l line) {
+	r.check(l)
+	r.show(l)
+}
+
+func (r *report) show(l line) {
 	fmt.Fprintf(os.Stderr, "%-50s %8.2f us of CPU an event\n", l.name, micros(l.figures.perEvent()))
+	r.lines = append(r.lines, l)
+}
+
+// check finds out a run that broke its promise.
+func (r *report) check(l line) {
 	if l.whole && (l.figures.Left != 0 || l.figures.Rows != r.unique) {
 		r.wrong++
 		fmt.Fprintf(os.Stderr, "%s: %d rows, %d of them repeats, of %d events that differ\n", l.name, l.figures.Rows, l.figures.Left, r.unique)
 	}
-	r.lines = append(r.lines, l)
 }
 
 func (r *report) skip(format string, args ...any) {
@@ -117,6 +127,8 @@ func (r *report) parts(ctx context.Context) error {
 			if err != nil {
 				return err
 			}
+			p.figures = f
+			r.check(p.line)
 			runs[i] = append(runs[i], f)
 		}
 	}
@@ -124,7 +136,7 @@ func (r *report) parts(ctx context.Context) error {
 		if p.wanted {
 			slices.SortFunc(runs[i], func(a, b figures) int { return cmp.Compare(a.CPU, b.CPU) })
 			p.figures = runs[i][len(runs[i])/2]
-			r.add(p.line)
+			r.show(p.line)
 		}
 	}
 	if l := r.find(writerAlone); l != nil {
