@@ -235,6 +235,9 @@ func FuzzReader(f *testing.F) {
 	file, _ := sampleFile(f, 20)
 	f.Add(file.Body)
 	letters := jsonRows("{", "x")
+	for i := range letters {
+		letters[i].Letter = &Letter{Reason: event.ReasonMalformed}
+	}
 	dead, err := Encode(context.Background(), Input{Tenant: "t", Kind: DeadLetters, Rows: letters}, nil)
 	if err != nil {
 		f.Fatal(err)
