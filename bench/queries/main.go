@@ -28,7 +28,7 @@ func main() {
 	}
 	events := flag.Int("events", 10_000_000, "in the store, a fifth of them the large tenant's")
 	dir := flag.String("dir", filepath.Join(cache, "togo-bench"), "keeps the store between runs (about 3 GB)")
-	runs := flag.Int("runs", 5, "of each query by each engine, after one that warms up")
+	runs := flag.Int("runs", 15, "of each query by each engine, after one that warms up")
 	only := flag.String("only", "", "queries whose name contains this")
 	processor := flag.Int("processor", 0, "both engines run on this one; -1: on any")
 	profile := flag.String("profile", "", "a file for Togo's CPU profile")
