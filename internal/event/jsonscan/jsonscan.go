@@ -27,7 +27,8 @@
 //
 // A Tape is the flat walk of a document: one token a leaf, for building columns. A
 // Paths finds the values of a few keys and only validates the rest. Neither
-// allocates once its buffers have grown.
+// allocates once its buffers have grown. Both are fast with documents that differ from earlier
+// ones in nothing but values (Shapes), and judge them as all others.
 package jsonscan
 
 import (

@@ -2,11 +2,11 @@ package jsonscan
 
 import "bytes"
 
-// Value is what Paths found. Raw is as in Token.
+// Value is what Paths found. Raw and Flags are as in Token; an Object has neither.
 type Value struct {
 	Kind  Kind // 0: not in the document; an object, also an empty one, comes as Object
 	Flags Flag
-	Raw   []byte // of an Object nil
+	Raw   []byte
 }
 
 // Paths finds the values at a few paths of a document and validates the rest. It is
@@ -15,6 +15,11 @@ type Paths struct {
 	root    *node
 	paths   int
 	scratch []byte // a key without its escapes
+
+	shapes   Shapes
+	tape     Tape // of the document that is learned
+	failures int  // to learn, one after the other
+	rest     int  // documents that are not learned before the next try
 }
 
 // node is a key that some path goes through.
@@ -58,6 +63,24 @@ func (n *node) child(key string) *node {
 func (p *Paths) Find(doc []byte, values []Value) error {
 	values = values[:p.paths]
 	clear(values)
+	if !p.shapes.tries(doc) {
+		return p.find(doc, values)
+	}
+	known := p.follow(doc, values)
+	p.shapes.tried(known)
+	if known {
+		return nil
+	}
+	clear(values)
+	err := p.find(doc, values)
+	if err == nil {
+		p.learn(doc)
+	}
+	return err
+}
+
+// find is Find of a document whose shape is not known.
+func (p *Paths) find(doc []byte, values []Value) error {
 	s := scanner{doc: doc}
 	i := s.open()
 	if i != failed {
@@ -70,6 +93,74 @@ func (p *Paths) Find(doc []byte, values []Value) error {
 		clear(values)
 	}
 	return s.err
+}
+
+// follow is find of a document whose shape is known; false: it is not, or the document is no good.
+func (p *Paths) follow(doc []byte, values []Value) bool {
+	s := scanner{doc: doc}
+	i := 0
+	for cur := p.shapes.slots[0]; ; {
+		if cur = cur.follower(doc, i); cur == nil {
+			return false
+		}
+		for _, path := range cur.objects {
+			values[path] = Value{Kind: Object}
+		}
+		if cur.end {
+			return true
+		}
+		begin := i + len(cur.text)
+		if c := at(doc, begin); len(cur.ends) > 0 {
+			var v Value
+			i, v = s.whole(begin, cur.depth)
+			for _, path := range cur.ends {
+				values[path] = v
+			}
+		} else if c == '"' {
+			if i, _ = s.str(begin + 1); i != failed {
+				i++
+			}
+		} else if c == '-' || c-'0' <= 9 {
+			i, _ = s.number(begin)
+		} else {
+			i, _, _ = s.skip(begin, cur.depth)
+		}
+		if i == failed {
+			return false
+		}
+	}
+}
+
+// learn takes in the shape of a good document, so that the next of its kind is known. It costs as much as reading it; where
+// there is nothing to learn, it is tried now and then alone.
+func (p *Paths) learn(doc []byte) {
+	if p.rest > 0 {
+		p.rest--
+		return
+	}
+	before := p.shapes.Slots()
+	if err := p.tape.Parse(doc); err == nil && p.shapes.learn(&p.tape) {
+		p.failures = 0
+	} else {
+		p.failures++
+		p.rest = min(p.failures, maxRest)
+	}
+	for n := before; n < p.shapes.Slots(); n++ {
+		known := p.shapes.slots[n]
+		p.shapes.paths(int32(n), func(keys [][]byte, object bool) {
+			at := p.root
+			for i := 0; i < len(keys) && at != nil; i++ {
+				at = at.find(keys[i])
+			}
+			switch {
+			case at == nil:
+			case object:
+				known.objects = append(known.objects, at.ends...)
+			default:
+				known.ends = at.ends
+			}
+		})
+	}
 }
 
 // object reads an object that lies depth deep and holds keys of n, from the byte after
@@ -154,20 +245,30 @@ func (p *Paths) value(s *scanner, n *node, values []Value, i, depth int) int {
 		v.Kind = Object
 		end = p.object(s, n, values, i+1, depth+1)
 	} else {
-		end, v.Kind, v.Flags = s.skip(i, depth)
+		end, v = s.whole(i, depth)
 	}
 	if end == failed {
 		return failed
-	}
-	switch v.Kind {
-	case Object:
-	case String:
-		v.Raw = s.doc[i+1 : end-1]
-	default:
-		v.Raw = s.doc[i:end]
 	}
 	for _, path := range n.ends {
 		values[path] = v
 	}
 	return end
+}
+
+// whole reads the value at i, inside depth containers.
+func (s *scanner) whole(i, depth int) (end int, v Value) {
+	end, v.Kind, v.Flags = s.skip(i, depth)
+	if end == failed {
+		return failed, Value{}
+	}
+	switch v.Kind {
+	case Object:
+		v.Flags = 0
+	case String:
+		v.Raw = s.doc[i+1 : end-1]
+	default:
+		v.Raw = s.doc[i:end]
+	}
+	return end, v
 }
