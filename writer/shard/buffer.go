@@ -94,17 +94,21 @@ func (b *buffer) keep(p []byte) []byte {
 	return out
 }
 
-// The chunks of an arena double from the least, which a tenant with one event
-// pays, to the most, at which the allocator's cost no longer shows.
+// The chunks of an arena grow from the first, which a tenant with one event pays, to
+// the most, at which the allocator's cost no longer shows. Each is an eighth of all before it,
+// as so much of it may stay empty: what small tenants' buffers hold for nothing makes all
+// tenants' files smaller.
 const (
-	minChunkBytes = 1 << 10
-	maxChunkBytes = 256 << 10
+	firstChunkBytes = 1 << 10
+	minChunkBytes   = 2 << 10
+	maxChunkBytes   = 256 << 10
+	chunkShare      = 8
 )
 
 // arena gives out pieces of larger allocations.
 type arena struct {
-	free []byte
-	size int
+	free  []byte
+	total int // of all chunks
 }
 
 func (a *arena) copy(p []byte) (out []byte, grown int64) {
@@ -112,13 +116,17 @@ func (a *arena) copy(p []byte) (out []byte, grown int64) {
 		return nil, 0
 	}
 	if len(p) > len(a.free) {
-		a.size = min(max(2*a.size, minChunkBytes), maxChunkBytes)
-		if len(p) >= a.size {
+		size := firstChunkBytes
+		if a.total > 0 {
+			size = min(max(a.total/chunkShare, minChunkBytes), maxChunkBytes)
+		}
+		if len(p) >= size {
 			// Too large to share a chunk; the chunk at hand stays in use.
 			return append(make([]byte, 0, len(p)), p...), int64(len(p))
 		}
-		a.free = make([]byte, a.size)
-		grown = int64(a.size)
+		a.free = make([]byte, size)
+		a.total += size
+		grown = int64(size)
 	}
 	n := copy(a.free, p)
 	out, a.free = a.free[:n:n], a.free[n:]

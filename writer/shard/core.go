@@ -91,6 +91,7 @@ type Core struct {
 	missingKey string // of the id segment whose loss began the last reload
 
 	lastFlush  time.Time // when the last flight was planned
+	nextDue    time.Time // no buffer asks for a flush before; it may come without one that does
 	lastCommit time.Time
 	since      time.Time // when the core was made, or last made progress towards reading
 	stopped    *Stop
@@ -245,7 +246,7 @@ func (c *Core) reset() {
 	c.tenants, c.buffers, c.waiting = map[event.TenantID]*tenant{}, nil, nil
 	c.intakes, c.intakeNumbers, c.lastIntake = nil, map[event.Source]int32{}, 0
 	c.bufferBytes, c.parkedBytes, c.flightBytes, c.parkedCount, c.parkedItems, c.slots = 0, 0, 0, 0, 0, 0
-	c.paused, c.checkpointing = false, false
+	c.paused, c.checkpointing, c.nextDue = false, false, time.Time{}
 	c.judging = judgement{}
 	if c.ending != release {
 		c.ending = goOn

@@ -94,7 +94,7 @@ func (c *Core) choose() bool {
 	if c.slots >= maxFiles/2 {
 		taken = c.takeIf(func(*buffer) bool { return true }) || taken
 	}
-	for n := len(c.buffers)/8 + 1; c.tooManyOpen(); {
+	for n := len(c.buffers)/8 + 1; c.tooManyOpen(taken); {
 		if !c.takeOldest(n) {
 			break // the rest is parked, and bounded too
 		}
@@ -107,13 +107,16 @@ func (c *Core) choose() bool {
 // log takes (shardlog.MaxOpenOffsets).
 const maxOpenOffsets = shardlog.MaxOpenOffsets / 2
 
-// tooManyOpen says whether a commit of the taken buffers would leave more open
-// than a commit may.
-func (c *Core) tooManyOpen() bool {
+// tooManyOpen says whether a commit of the taken buffers, if there are any, would leave
+// more open than a commit may.
+func (c *Core) tooManyOpen(any bool) bool {
 	if len(c.feed.entries) <= c.p.Config.MaxOpen {
 		return false
 	}
-	ranges, offsets := c.feed.leftOpen(isTaken)
+	ranges, offsets := c.feed.open()
+	if any {
+		ranges, offsets = c.feed.leftOpen(isTaken)
+	}
 	return ranges > c.p.Config.MaxOpen || offsets > maxOpenOffsets
 }
 
@@ -122,24 +125,35 @@ func isTaken(b *buffer) bool { return b.taken }
 // small says whether a buffer may wait longer than others.
 func (c *Core) small(b *buffer) bool { return b.input < c.p.Config.SmallTenantBytes }
 
-// due says whether a buffer's size or age asks for a flush. Small tenants ask
-// at most once in FlushAge, so that many of them share a commit.
+// due says whether a buffer's size or age asks for a flush.
 func (c *Core) due() bool {
-	cfg := &c.p.Config
+	if c.now.Before(c.nextDue) {
+		return false
+	}
+	c.nextDue = c.now.Add(c.p.Config.SmallTenantAge)
 	for _, b := range c.buffers {
-		age := c.now.Sub(b.born)
-		switch {
-		case b.input >= cfg.FlushBytes:
-			return true
-		case !c.small(b):
-			if age >= cfg.FlushAge {
-				return true
-			}
-		case age >= cfg.SmallTenantAge && c.now.Sub(c.lastFlush) >= cfg.FlushAge:
-			return true
+		c.noteDue(b)
+	}
+	return !c.now.Before(c.nextDue)
+}
+
+// noteDue brings nextDue forward to when the buffer, as it is now, asks for a flush. Small
+// tenants ask at most once in FlushAge, so that many of them share a commit.
+func (c *Core) noteDue(b *buffer) {
+	cfg := &c.p.Config
+	at := b.born.Add(cfg.FlushAge)
+	switch {
+	case b.input >= cfg.FlushBytes:
+		at = c.now
+	case c.small(b):
+		at = b.born.Add(cfg.SmallTenantAge)
+		if shared := c.lastFlush.Add(cfg.FlushAge); shared.After(at) {
+			at = shared
 		}
 	}
-	return false
+	if at.Before(c.nextDue) {
+		c.nextDue = at
+	}
 }
 
 // progressDue says whether a commit that closes nothing but control offsets is due.
@@ -240,7 +254,7 @@ func (c *Core) launch() bool {
 	}
 	f.lowWater = c.uploads
 	f.intake = intake.ToIntake()
-	c.feed.entries, c.feed.control = cut.rest, 0
+	c.feed.keep(cut.rest)
 	c.flight, c.lastFlush, c.flightBytes = f, c.now, f.memory
 	c.bufferBytes -= f.memory
 	if len(f.files) == 0 && f.ids == nil {

@@ -30,6 +30,7 @@ type feed struct {
 	unread shardlog.RangeSet
 	// entries are ascending by offset; all are below read.
 	entries []entry
+	runs    int   // of offsets in entries that follow each other
 	control int64 // offsets in [next, read) that held no record
 
 	logStart, end int64 // of the log, as last heard
@@ -119,6 +120,29 @@ func (f *feed) skipAhead() bool {
 func (f *feed) assign(offset int64, b *buffer) {
 	i := sort.Search(len(f.entries), func(i int) bool { return f.entries[i].offset >= offset })
 	f.entries[i].buffer = b
+}
+
+// add notes a record that was read.
+func (f *feed) add(offset int64) {
+	if n := len(f.entries); n == 0 || f.entries[n-1].offset+1 != offset {
+		f.runs++
+	}
+	f.entries = append(f.entries, entry{offset: offset})
+}
+
+// keep leaves the entries that a flush does not close.
+func (f *feed) keep(rest []entry) {
+	f.entries, f.runs, f.control = rest, 0, 0
+	for i := range rest {
+		if i == 0 || rest[i-1].offset+1 != rest[i].offset {
+			f.runs++
+		}
+	}
+}
+
+// open counts the offsets that no flush has closed, and the ranges of them.
+func (f *feed) open() (ranges, offsets int) {
+	return len(f.unread) + f.runs, int(shardlog.CountRanges(f.unread)) + len(f.entries)
 }
 
 // leftOpen counts the offsets, and the ranges of them, that a flush of the

@@ -90,7 +90,8 @@ func (c *Core) Status(now time.Time) Status {
 	}
 	if f := c.feed; f != nil {
 		s.Source, s.Committed, s.OldestOpen = f.source.String(), f.next, f.oldestOpen()
-		s.OpenOffsets, s.LogEnd = len(f.entries)+int(shardlog.CountRanges(f.unread)), f.end
+		_, s.OpenOffsets = f.open()
+		s.LogEnd = f.end
 		if c.flight != nil {
 			s.OldestOpen = min(s.OldestOpen, firstClosed(f, c.flight))
 			s.OpenOffsets += int(c.flight.cut.progress.Records)

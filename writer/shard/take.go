@@ -107,7 +107,7 @@ func (c *Core) take(r *Record, logStart int64) bool {
 	}
 	c.counts.Records++
 	c.counts.Items += int64(len(c.judging.env.Items))
-	f.entries = append(f.entries, entry{offset: r.Offset})
+	f.add(r.Offset)
 	c.admit(r)
 	return true
 }
@@ -195,6 +195,7 @@ func (c *Core) settle(t *tenant, j *judgement, offset int64, owned bool) {
 	before, files := b.memory, len(b.rows)
 	c.accept(j, b, owned)
 	c.slots += len(b.rows) - files
+	c.noteDue(b)
 	c.feed.assign(offset, b)
 	c.bufferBytes += b.memory - before
 }
