@@ -22,7 +22,7 @@ measure internal/event 0.5s '^Benchmark(Extract|Identity|PayloadHash|EnvelopeEnc
 measure internal/event/jsonscan 0.5s '^BenchmarkTape$'
 measure placements 0.5s '^BenchmarkShard$/^(hot|cold)$'
 measure router 0.5s '^Benchmark(Core|Place)$'
-measure writer/dedup 0.5s '^Benchmark(Check|PageIn)'
+measure writer/dedup 0.5s '^Benchmark(Check|PageIn|Pressure)'
 measure writer/shard 1s '^BenchmarkStep$'
 measure internal/fragment 1s '^BenchmarkEncode(10k|100)$'
 measure internal/fragment 2x '^BenchmarkMerge(Mixed)?$'

@@ -40,6 +40,7 @@ var shardMetrics = []metric{
 	gauge("parked_bytes", "Events that wait for identities to be read.", func(s *snapshot) float64 { return float64(s.status.ParkedBytes) }),
 	gauge("dedup_bytes", "Identities in memory.", func(s *snapshot) float64 { return float64(s.status.DedupBytes) }),
 	gauge("dedup_resident_ids", "Identities in memory, but for the pending ones.", func(s *snapshot) float64 { return float64(s.status.Dedup.ResidentIDs) }),
+	gauge("dedup_summary_ids", "Identities of which memory has a summary alone, for others needed their place.", func(s *snapshot) float64 { return float64(s.status.Dedup.SummaryIDs) }),
 	gauge("dedup_pending_ids", "Identities of events that are in no commit yet.", func(s *snapshot) float64 { return float64(s.status.Dedup.PendingIDs) }),
 	// Counted since the state was last loaded.
 	gauge("dedup_checks", "Questions for an identity.", func(s *snapshot) float64 { return float64(s.status.Dedup.Checks) }),

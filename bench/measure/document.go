@@ -103,7 +103,7 @@ func (s *sampler) dedup(d *result.Document) {
 	w := s.now["writer"]
 	checks, waits := int64(w.sum("togo_writer_dedup_checks")), int64(w.sum("togo_writer_dedup_waits"))
 	x := &result.Dedup{
-		IDs:         int64(w.sum("togo_writer_dedup_resident_ids") + w.sum("togo_writer_dedup_pending_ids")),
+		IDs:         int64(w.sum("togo_writer_dedup_resident_ids") + w.sum("togo_writer_dedup_summary_ids") + w.sum("togo_writer_dedup_pending_ids")),
 		MemoryBytes: int64(w.sum("togo_writer_dedup_bytes")), Asked: checks - waits, LoadedBytes: int64(w.sum("togo_writer_dedup_load_bytes")),
 	}
 	x.BytesPerID = per(float64(x.MemoryBytes), float64(x.IDs))

@@ -133,7 +133,7 @@ type Step struct {
 
 // Dedup is the index of known identities, all writers together.
 type Dedup struct {
-	IDs          int64   `json:"ids" doc:"identities in memory at the end"`
+	IDs          int64   `json:"ids" doc:"identities in memory at the end, those of which a summary is left alone included"`
 	MemoryBytes  int64   `json:"memory_bytes" doc:"that they take"`
 	BytesPerID   float64 `json:"bytes_per_id" better:"less" doc:"memory_bytes over ids"`
 	Asked        int64   `json:"asked" doc:"identities that were looked up"`

@@ -11,24 +11,30 @@ const (
 	liveBuckets = 2
 	// manyBlocks under way of one part: reading all ids of the tenant is cheaper.
 	manyBlocks = 16
+	// backAgain: so many times as many ids as were demoted of a unit are read by blocks before they are paged
+	// in again. If they don't stay, a quarter more is read than without.
+	backAgain = 4
 	// manyRuns read from one part: reading the part is cheaper.
 	manyRuns = 8
 )
 
 // ask settles an id that the resident tables cannot: by the filters of the parts
-// that its tenant's unit does not cover, or by loads.
-func (ix *Index) ask(b *bucket, tenant event.TenantID, id *event.Hash, payload uint32) Verdict {
+// that its tenant's unit does not cover, or by loads. Where the unit's summary may hold the id, of
+// all parts.
+func (ix *Index) ask(b *bucket, tenant event.TenantID, id *event.Hash, payload uint32, maybe bool) Verdict {
 	p := b.probes[*id]
 	if p != nil && p.found {
 		ix.stats.ColdHits++
 		return compare(p.payload, payload)
 	}
 	u := ix.unitOf(b, tenant)
-	u.asks++
-	if u.asks == ix.cfg.HotChecks {
-		ix.warm(u)
+	if u.covered.n < b.live {
+		u.asks++
+		if u.asks == ix.cfg.HotChecks {
+			ix.warm(u)
+		}
 	}
-	if !ix.gather(u, p, id) {
+	if !ix.gather(u, p, id, maybe) {
 		ix.stats.ColdMisses++
 		ix.enforce()
 		return VerdictNew
@@ -54,17 +60,18 @@ func (ix *Index) askAgain(b *bucket, p *probe) {
 		p.found, p.payload = true, payload
 		return
 	}
-	if ix.gather(u, p, &p.id) {
+	if ix.gather(u, p, &p.id, u.summary.mayHold(&p.id)) {
 		ix.wait(b, u, p)
 	}
 	ix.enforce()
 }
 
-// gather fills ix.needs with the parts that may hold the id for all that is in memory.
-func (ix *Index) gather(u *unit, p *probe, id *event.Hash) (any bool) {
+// gather fills ix.needs with the parts that may hold the id for all that is in memory; maybe
+// is what the unit's summary says.
+func (ix *Index) gather(u *unit, p *probe, id *event.Hash, maybe bool) (any bool) {
 	ix.needs = ix.needs[:0]
 	for slot, part := range u.b.parts {
-		if part == nil || u.covered.has(slot) || (p != nil && p.absent.has(slot)) {
+		if part == nil || (u.covered.has(slot) && !maybe) || (p != nil && p.absent.has(slot)) {
 			continue
 		}
 		if part.head == nil || !ix.cleared(part, u.tenant, id) {
@@ -89,7 +96,7 @@ func (ix *Index) wait(b *bucket, u *unit, p *probe) {
 			continue
 		}
 		if part.head == nil {
-			ix.wantPart(part, u.tenant).add(waiter{p, part})
+			ix.wantPart(part, u).add(waiter{p, part})
 		} else {
 			ix.wantIDs(part, p)
 		}
@@ -111,23 +118,29 @@ func (ix *Index) cleared(p *part, tenant event.TenantID, id *event.Hash) bool {
 	return false
 }
 
-// wantPart wants the part or its head.
-func (ix *Index) wantPart(p *part, tenant event.TenantID) *load {
+// wantPart wants the part or its head: the part if all of it could stay, if only in summaries. A unit that
+// covers it needs the head alone.
+func (ix *Index) wantPart(p *part, u *unit) *load {
 	if p.seg.load != nil {
 		return p.seg.load
 	}
 	if p.load != nil {
 		return p.load
 	}
-	roomy := !p.headOnly && p.b.ids*idBytes <= ix.cfg.BudgetBytes/2
+	roomy := ix.roomy(p) && !u.covered.has(p.slot)
 	switch {
 	case roomy && p.seg.bytes <= ix.cfg.SmallReadBytes:
-		p.seg.load = ix.enqueue(&load{purpose: PurposeSegment, seg: p.seg, tenant: tenant, length: p.seg.bytes})
+		p.seg.load = ix.enqueue(&load{purpose: PurposeSegment, seg: p.seg, tenant: u.tenant, length: p.seg.bytes})
 		return p.seg.load
 	case roomy && (p.at.Length <= ix.cfg.SmallReadBytes || ix.isLive(p.b)) && p.at.Length <= ix.cfg.MaxReadBytes:
-		return ix.wantWhole(p, tenant)
+		return ix.wantWhole(p, u.tenant)
 	}
-	return ix.wantHead(p, tenant, idseg.HeadReadBytes(p.at))
+	return ix.wantHead(p, u.tenant, idseg.HeadReadBytes(p.at))
+}
+
+// roomy tells whether all that a part read whole brings could stay, beside the rest of its bucket.
+func (ix *Index) roomy(p *part) bool {
+	return !p.headOnly && p.b.ids*summaryIDBytes <= ix.cfg.BudgetBytes/2 && ix.roomForSummary(p.at.IDs)
 }
 
 func (ix *Index) isLive(b *bucket) bool {
@@ -158,16 +171,24 @@ func (ix *Index) wantIDs(p *part, pr *probe) {
 		pr.absent.set(p.slot)
 		return
 	}
-	u := p.b.units[pr.tenant]
-	hot := u != nil && u.resident && u.asks >= ix.cfg.HotChecks && ix.fits(u, run.IDs)
+	u := ix.unitOf(p.b, pr.tenant)
 	switch {
-	case p.runReads >= manyRuns && !p.headOnly && p.at.Length <= ix.cfg.MaxReadBytes && p.b.ids*idBytes <= ix.cfg.BudgetBytes/2:
+	case u.covered.has(p.slot):
+		// A new id hardly ever comes here. Copies do: when blocks of many more ids than were demoted have
+		// been read, the exact ids are paged in again, whatever else is demoted for them.
+		u.summary.blocks++
+		if run.Length <= ix.cfg.MaxReadBytes && u.summary.blocks*idseg.BlockEntries >= backAgain*int64(u.summary.ids) && ix.fits(u, run.IDs*idBytes) {
+			ix.wantRun(p, pr.tenant, run).add(w)
+		} else {
+			ix.wantBlock(p, pr.tenant, block).add(w)
+		}
+	case p.runReads >= manyRuns && p.at.Length <= ix.cfg.MaxReadBytes && ix.roomy(p):
 		if p.load == nil {
 			p.runReads = 0
 			ix.wantWhole(p, pr.tenant)
 		}
 		p.load.add(w)
-	case run.Length <= ix.cfg.SmallReadBytes || (run.Length <= ix.cfg.MaxReadBytes && (hot || len(p.blocks) >= manyBlocks)):
+	case run.Length <= ix.cfg.MaxReadBytes && (len(p.blocks) >= manyBlocks || ix.fitsSummary(u, run.IDs) && ix.roomForSummary(run.IDs) && (run.Length <= ix.cfg.SmallReadBytes || u.asks >= ix.cfg.HotChecks)):
 		ix.wantRun(p, pr.tenant, run).add(w)
 	default:
 		ix.wantBlock(p, pr.tenant, block).add(w)
@@ -202,7 +223,7 @@ func (ix *Index) idsLoad(purpose Purpose, p *part, tenant event.TenantID, r idse
 
 // warm wants the tenant's ids of all parts whose filters it had to ask so often.
 func (ix *Index) warm(u *unit) {
-	room := ix.cfg.TenantQuotaBytes - u.bytes
+	var ids int64
 	for slot, p := range u.b.parts {
 		if p == nil || p.head == nil || u.covered.has(slot) || p.load != nil || p.seg.load != nil || p.runs[u.tenant] != nil {
 			continue
@@ -212,10 +233,10 @@ func (ix *Index) warm(u *unit) {
 			ix.cover(u, slot) // no ids of the tenant: nothing is missing
 			continue
 		}
-		if room -= r.IDs * idBytes; room < 0 {
+		if ids += r.IDs; !ix.fitsSummary(u, ids) || !ix.roomForSummary(ids) {
 			return
 		}
-		if r.Length <= ix.cfg.MaxReadBytes && ix.fits(u, r.IDs) {
+		if r.Length <= ix.cfg.MaxReadBytes {
 			ix.wantRun(p, u.tenant, r)
 		}
 	}

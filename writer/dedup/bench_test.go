@@ -1,7 +1,9 @@
 package dedup
 
 import (
+	"encoding/binary"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"testing"
 
@@ -153,4 +155,170 @@ func BenchmarkCheckByFilters(b *testing.B) {
 	}
 	m.PerEvent(b.N)
 	b.ReportMetric(float64(waits)/float64(b.N), "waits/event")
+}
+
+// A bucket that fills with four times the ids that the budget holds exactly, beside the same with
+// room for all: 200 tenants, of whom the larger send most; commits of 50,000; 2% of the events
+// are copies of one of the last 100,000, and one in 500 of any; segments are merged by eights.
+func BenchmarkPressure(b *testing.B) {
+	const ids = 4_000_000
+	for _, size := range []struct {
+		name   string
+		budget int64
+	}{{"all", 1 << 30}, {"quarter", ids * idBytes / 4}} {
+		b.Run(size.name, func(b *testing.B) {
+			budget := size.budget
+			var s Stats
+			m := cpu.Start(b)
+			for range b.N {
+				m.Stop()
+				f := &flood{b: b, m: m, segments: make(map[string]*floodSegment)}
+				f.cfg = DefaultConfig()
+				f.cfg.BudgetBytes, f.cfg.TenantQuotaBytes = budget, budget/2
+				f.ix = New(f.cfg)
+				m.Start()
+				f.fill(ids)
+				s = f.ix.Stats()
+				if f.peak > budget {
+					b.Fatalf("%d bytes were paged in, the budget is %d", f.peak, budget)
+				}
+			}
+			m.PerEvent(b.N * ids)
+			var reads uint64
+			for _, n := range s.Loads {
+				reads += n
+			}
+			b.ReportMetric(float64(reads)/(ids/1000), "reads/1000ids")
+			b.ReportMetric(float64(s.LoadBytes)/(ids/1000), "read-bytes/1000ids")
+			b.ReportMetric(float64(s.PagedBytes)/ids, "bytes/id")
+		})
+	}
+}
+
+// flood fills a bucket. The n-th id is made of n alone.
+type flood struct {
+	b        *testing.B
+	m        *cpu.Meter
+	cfg      Config
+	ix       *Index
+	segments map[string]*floodSegment
+	young    [3][]string // segments by how often they were merged
+	peak     int64       // of what was paged in
+}
+
+type floodSegment struct {
+	entries []idseg.Entry
+	body    []byte
+}
+
+const floodBucket = 600
+
+func mix(x uint64) uint64 {
+	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
+	x = (x ^ x>>27) * 0x94d049bb133111eb
+	return x ^ x>>31
+}
+
+func (f *flood) entry(n int) idseg.Entry {
+	e := idseg.Entry{Bucket: floodBucket, Payload: uint32(n)}
+	a := mix(uint64(n) + 0x9e3779b97f4a7c15)
+	binary.BigEndian.PutUint64(e.ID[:8], a)
+	binary.BigEndian.PutUint64(e.ID[8:], mix(a+1))
+	u := float64(mix(a+2)>>11) / (1 << 53)
+	e.Tenant = floodTenants[int(math.Pow(float64(len(floodTenants)), u))-1]
+	return e
+}
+
+var floodTenants = func() (names [200]event.TenantID) {
+	for i := range names {
+		names[i] = event.TenantID(fmt.Sprintf("tenant-%d", i))
+	}
+	return names
+}()
+
+func (f *flood) fill(ids int) {
+	const commit, near = 50_000, 100_000
+	r := rand.New(rand.NewPCG(6, 6))
+	for first := 0; first < ids; first += commit {
+		f.m.Stop()
+		fresh := make([]idseg.Entry, 0, commit)
+		var copies []idseg.Entry
+		for n := first; n < first+commit; n++ {
+			fresh = append(fresh, f.entry(n))
+			if first > near && r.IntN(50) == 0 {
+				copies = append(copies, f.entry(n-1-r.IntN(near)))
+			}
+			if first > 0 && r.IntN(500) == 0 {
+				copies = append(copies, f.entry(r.IntN(first)))
+			}
+		}
+		seg, ref := f.segment(fmt.Sprint("c", first), fresh)
+		f.m.Start()
+		for i := range fresh {
+			f.settle(&fresh[i], i)
+		}
+		for i := range copies {
+			f.settle(&copies[i], -1)
+		}
+		if err := f.ix.Confirm(seg.entries, ref); err != nil {
+			f.b.Fatal(err)
+		}
+		f.merge(0, ref.Key)
+		f.peak = max(f.peak, f.ix.pages.bytes)
+	}
+}
+
+// settle asks for an id that is new, or a copy.
+func (f *flood) settle(e *idseg.Entry, fresh int) {
+	for range 4 {
+		switch v := f.ix.Check(e.Tenant, e.Bucket, e.ID, e.Payload); {
+		case v == VerdictNew && fresh >= 0:
+			f.ix.Accept(e.Bucket, e.ID, e.Payload)
+			return
+		case v == VerdictDuplicate && fresh < 0:
+			f.ix.Forget(e.Bucket, e.ID)
+			return
+		case v != VerdictWait:
+			f.b.Fatalf("%v", v)
+		}
+		for _, l := range f.ix.Loads() {
+			body := f.segments[l.Key].body
+			if err := f.ix.Loaded(l, body[l.Offset:l.Offset+l.Length], nil); err != nil {
+				f.b.Fatal(err)
+			}
+		}
+	}
+	f.b.Fatal("no verdict")
+}
+
+func (f *flood) segment(key string, entries []idseg.Entry) (*floodSegment, SegmentRef) {
+	body, buckets, err := idseg.Encode(entries, idseg.DefaultConfig())
+	if err != nil {
+		f.b.Fatal(err)
+	}
+	s := &floodSegment{entries, body}
+	f.segments[key] = s
+	return s, SegmentRef{Key: key, Bytes: int64(len(body)), Buckets: buckets}
+}
+
+// merge adds a segment, and makes one of eight that were merged as often.
+func (f *flood) merge(level int, key string) {
+	f.young[level] = append(f.young[level], key)
+	if len(f.young[level]) < 8 || level+1 == len(f.young) {
+		return
+	}
+	f.m.Stop()
+	removed := f.young[level]
+	f.young[level] = nil
+	var entries []idseg.Entry
+	for _, k := range removed {
+		entries = append(entries, f.segments[k].entries...)
+		delete(f.segments, k)
+	}
+	_, ref := f.segment(fmt.Sprint("m", level, key), entries)
+	f.m.Start()
+	if err := f.ix.Replace(removed, []SegmentRef{ref}); err != nil {
+		f.b.Fatal(err)
+	}
+	f.merge(level+1, ref.Key)
 }

@@ -27,6 +27,7 @@ func (ix *Index) Confirm(entries []idseg.Entry, ref SegmentRef) error {
 	if err != nil {
 		return err
 	}
+	ix.makeRoom(int64(len(entries)) * comingIDBytes)
 	for i := range groups {
 		ix.admit(&groups[i])
 	}
@@ -105,17 +106,20 @@ func checkCommit(groups []commitGroup, ref SegmentRef) error {
 }
 
 // admit chooses the unit that takes the group's ids. One that would grow beyond
-// the quota begins anew with the newest ids, which are the likeliest to be sent again.
+// the quota demotes what it has, for the newest ids are the likeliest to be sent again; if
+// its summary is too large, too, it begins anew.
 func (ix *Index) admit(g *commitGroup) {
 	u := ix.unitOf(ix.buckets[g.bucket], g.tenant)
 	ix.pages.touch(&u.page)
-	if u.table.len > 0 && !ix.fits(u, g.ids) {
+	for u.table.len > 0 && !ix.fits(u, g.ids*idBytes) {
+		ix.demote(u)
+	}
+	if u.summary.ids > 0 && !ix.fits(u, g.ids*idBytes) {
 		ix.stats.UnitEvictions++
-		ix.stats.ResidentIDs -= int64(u.table.len)
-		u.table, u.covered, u.asks = table{}, slots{}, 0
+		ix.forget(u)
 		ix.recharge(u)
 	}
-	if ix.fits(u, g.ids) {
+	if ix.fits(u, g.ids*idBytes) {
 		g.admitted = u
 	}
 }

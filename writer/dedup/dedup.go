@@ -7,23 +7,39 @@
 // # What is in memory
 //
 // The pending ids are those that are in no confirmed commit yet. A unit
-// holds ids of one (id bucket, tenant): a table, and which of the bucket's parts
-// (one for each live segment that has ids of the bucket) it covers. A head is the
+// holds ids of one (id bucket, tenant): a table of exact ids, a summary of others, and which of the
+// bucket's parts (one for each live segment that has ids of the bucket) it covers. A head is the
 // directory and the Bloom filter of one part. Units and heads are paged: in when an
-// event asks for them, out, least recently used first, under one budget and a
-// quota for each tenant. A waiting id has a probe, which keeps what loads told
-// about it.
+// event asks for them, out, under one budget and a quota for each tenant. A waiting id has a
+// probe, which keeps what loads told about it.
+//
+// # When memory is short
+//
+// An id takes 22 bytes in a table, and 3.3 in a summary, which says "not here" as well: and that is
+// the answer that nearly all events need. So exact ids are demoted, their units in turn, those that came
+// first before others, and as few at once as are needed. What is left for exact ids holds those of the last
+// commits, which are the likeliest to be sent again. An id that a summary may hold is asked
+// for in the parts: their heads come into memory (1.3 bytes an id), and one block of one of them, as a rule, is read.
+// New ids hardly ever do that (one in 10,000), so it is what copies cost that come late.
+//
+// Pages are given up in this order: units and heads that are idle, as they were not asked for while as many
+// ids were as the budget holds; exact ids; and only then summaries and heads in use. So a bucket
+// may have five times the ids that the budget holds as exact ones before any new id waits.
+// What is paged in comes as exact ids only where that pushes out nothing but what is idle, else into summaries;
+// and where even these would not stay, it is not read at all, but blocks of it.
 //
 // # Invariants
 //
 //  1. Pending ids are asked first and never evicted; an id is pending until
 //     the commit that holds it is confirmed, and in that call its segment becomes known.
-//  2. A unit that covers a part has every id of its tenant in that part. So an id
-//     that is in no covered part's unit is not in these parts. Eviction forgets the
-//     ids and the coverage together.
+//  2. A unit that covers a part has every id of its tenant in that part, in its table or in
+//     its summary. So an id that is in neither of them is not in these parts. An id is demoted in one step:
+//     it is in the summary when it has left the table. Eviction forgets ids, summary and
+//     coverage together.
 //  3. VerdictNew needs, for every live part of the bucket: a unit that covers
-//     it, a tenant that is not in its directory, a filter that says "not here", or the exact
-//     ids. VerdictDuplicate and VerdictConflict need the exact id: a filter never decides them.
+//     it and whose summary denies the id, a tenant that is not in its directory, a filter that says "not here",
+//     or the exact ids. VerdictDuplicate and VerdictConflict need the exact id: a filter or a
+//     summary never decides them.
 //  4. Absence is proved by bytes whose checksums held. An object that is not
 //     there proves nothing: ErrCatchUp.
 //  5. What a load told about a waiting id is kept until Accept or Forget, and a
@@ -39,8 +55,9 @@
 // bucket has one segment for each late commit, and warming it costs about one
 // read for each and not one for each tenant. So is a part of the newest buckets. Of
 // others the head is read, and a tenant's ids when its filter says "maybe" or it
-// asks often. A tenant whose ids don't fit its quota reads the block of each id
-// that a filter could not clear.
+// asks often. Where ids don't fit the quota or the budget, not as a summary either, the block of each id is read
+// that a filter could not clear; and the block of an id that a summary may hold, unless so many are
+// asked for (a tenant sends all of an hour again) that it is cheaper to page exact ids in.
 package dedup
 
 import (
@@ -143,7 +160,8 @@ type Index struct {
 	queue    []*load // wanted, not handed out
 	probes   int
 	stats    Stats
-	needs    []*part // scratch of ask
+	needs    []*part  // scratch of ask
+	hashes   []uint64 // scratch of summarize
 }
 
 // New returns the index of a shard without segments: AddSegment each live one.
@@ -179,6 +197,7 @@ func (ix *Index) Check(tenant event.TenantID, bucket int64, id event.Hash, paylo
 		return VerdictNew
 	}
 	u := b.units[tenant]
+	maybe := false
 	switch {
 	case u != nil && u.resident:
 		ix.pages.touch(&u.page)
@@ -186,7 +205,9 @@ func (ix *Index) Check(tenant event.TenantID, bucket int64, id event.Hash, paylo
 			ix.stats.Hits++
 			return compare(p, payload)
 		}
-		if u.covered.n == b.live {
+		if maybe = u.summary.mayHold(&id); maybe {
+			ix.stats.SummaryMaybe++
+		} else if u.covered.n == b.live {
 			ix.stats.Misses++
 			return VerdictNew
 		}
@@ -194,7 +215,7 @@ func (ix *Index) Check(tenant event.TenantID, bucket int64, id event.Hash, paylo
 		ix.stats.Misses++
 		return VerdictNew
 	}
-	return ix.ask(b, tenant, &id, payload)
+	return ix.ask(b, tenant, &id, payload, maybe)
 }
 
 func compare(stored, asked uint32) Verdict {

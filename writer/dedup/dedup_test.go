@@ -250,7 +250,7 @@ func TestAnswersOfAnotherIndexAreIgnored(t *testing.T) {
 // One order of calls gives one order of loads: a simulation's seed repeats.
 func TestLoadsAreDeterministic(t *testing.T) {
 	run := func() (keys []string) {
-		cfg := small(20 << 10)
+		cfg := small(40 << 10)
 		cfg.SmallReadBytes = 1000
 		w := newWorld(t, cfg)
 		r := rand.New(rand.NewPCG(5, 6))

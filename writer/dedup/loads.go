@@ -185,7 +185,7 @@ func (ix *Index) partLoaded(l *load, p *part, data []byte) error {
 	b := p.b
 	for tenant, ids := range decoded.All() {
 		u := ix.unitOf(b, tenant)
-		if !ix.fold(u, p, ids) {
+		if !u.covered.has(p.slot) && !ix.fold(u, p, ids) {
 			all = false
 		}
 		ix.enforce()

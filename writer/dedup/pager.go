@@ -10,13 +10,14 @@ import (
 // not moved in the lists at each check.
 const checksPerTick = 64
 
-// page is what is evicted as a whole: a unit's ids, or a part's head.
+// page is what is evicted as a whole: what is in memory of a unit, or a part's head.
 type page struct {
 	bytes    int64 // charged while resident
 	account  *account
-	links    [2]link // in the list of all pages, and of the account's
+	links    [2]link // in a list of all pages, and in one of the account's
 	tick     uint64  // of the last use
 	resident bool
+	exact    bool  // a unit with exact ids that can be demoted: which of the two lists it is in
 	unit     *unit // one of the two is set
 	part     *part
 }
@@ -55,11 +56,29 @@ func (r *ring) oldest(list int) *page {
 	return nil
 }
 
+// pages are those of all tenants or of one: those with exact ids to demote in the order in
+// which they came by them, so that the oldest ids are demoted first; the rest
+// least recently used first.
+type pages struct{ exact, rest ring }
+
+func (s *pages) init(list int) {
+	s.exact.init(list)
+	s.rest.init(list)
+}
+
+func (s *pages) pushBack(p *page, list int) {
+	if p.exact {
+		s.exact.pushBack(p, list)
+	} else {
+		s.rest.pushBack(p, list)
+	}
+}
+
 // account is what one tenant has in memory.
 type account struct {
 	tenant event.TenantID
 	bytes  int64
-	pages  ring
+	pages  pages
 	isOver bool // stands in pager.over
 }
 
@@ -67,14 +86,17 @@ type account struct {
 type pager struct {
 	budget, quota int64
 	bytes         int64 // of all resident pages, and of what evicted units leave behind
-	all           *ring
+	all           *pages
 	accounts      map[event.TenantID]*account
 	over          []*account // that went above the quota
 	tick          uint64
+	horizon       uint64 // ticks: what was not used for longer is idle
 }
 
+// newPager takes a page for idle when as many ids as the budget holds were asked for without it.
 func newPager(budget, quota int64) pager {
-	g := pager{budget: budget, quota: quota, all: new(ring), accounts: make(map[event.TenantID]*account)}
+	g := pager{budget: budget, quota: quota, all: new(pages), accounts: make(map[event.TenantID]*account)}
+	g.horizon = uint64(budget / idBytes / checksPerTick)
 	g.all.init(listAll)
 	return g
 }
@@ -87,7 +109,7 @@ func (g *pager) attach(p *page, tenant event.TenantID, bytes int64) {
 		a.pages.init(listAccount)
 		g.accounts[a.tenant] = a
 	}
-	p.account, p.tick, p.resident, p.bytes = a, g.tick, true, 0
+	p.account, p.tick, p.resident, p.exact, p.bytes = a, g.tick, true, false, 0
 	g.all.pushBack(p, listAll)
 	a.pages.pushBack(p, listAccount)
 	g.charge(p, bytes)
@@ -121,7 +143,7 @@ func (g *pager) leaveAccount(p *page) {
 	p.unlink(listAccount)
 	p.account = nil
 	a.bytes -= p.bytes
-	if a.pages.oldest(listAccount) == nil {
+	if a.pages.exact.oldest(listAccount) == nil && a.pages.rest.oldest(listAccount) == nil {
 		delete(g.accounts, a.tenant)
 	}
 }
@@ -132,6 +154,21 @@ func (g *pager) touch(p *page) {
 		return
 	}
 	p.tick = g.tick
+	if !p.exact {
+		g.requeue(p)
+	}
+}
+
+// hold puts p in its list: whether it has exact ids to demote changed.
+func (g *pager) hold(p *page, exact bool) {
+	if p.exact != exact {
+		p.exact = exact
+		g.requeue(p)
+	}
+}
+
+// requeue puts p at the end of its lists.
+func (g *pager) requeue(p *page) {
 	p.unlink(listAll)
 	g.all.pushBack(p, listAll)
 	if p.account != nil {
@@ -149,18 +186,50 @@ func (g *pager) share(p *page, tenant event.TenantID) {
 	}
 }
 
-// victim is the next page to evict: of a tenant above its quota, or of all.
+// victim is the next page to demote or evict: of a tenant above its quota, or of all.
 func (g *pager) victim() *page {
 	for n := len(g.over); n > 0; n = len(g.over) {
 		a := g.over[n-1]
 		if a.bytes > g.quota {
-			return a.pages.oldest(listAccount)
+			return g.choose(&a.pages, listAccount)
 		}
 		a.isOver = false
 		g.over = g.over[:n-1]
 	}
 	if g.bytes > g.budget {
-		return g.all.oldest(listAll)
+		return g.choose(g.all, listAll)
 	}
 	return nil
+}
+
+// choose the page whose loss costs least: one that is idle, then exact ids, of which a summary is left,
+// then what was not used for the longest time.
+func (g *pager) choose(s *pages, list int) *page {
+	if p := g.spare(s, list); p != nil {
+		return p
+	}
+	return s.rest.oldest(list)
+}
+
+// spare is a page after whose loss "not here" is still answered from memory where events come; nil if there is none.
+func (g *pager) spare(s *pages, list int) *page {
+	if p := s.rest.oldest(list); p != nil && g.idle(p) {
+		return p
+	}
+	return s.exact.oldest(list)
+}
+
+func (g *pager) idle(p *page) bool { return g.tick-p.tick > g.horizon }
+
+// stays tells whether so many bytes more would push out only what is idle.
+func (g *pager) stays(bytes int64) bool {
+	if g.bytes+bytes <= g.budget {
+		return true
+	}
+	for _, p := range []*page{g.all.rest.oldest(listAll), g.all.exact.oldest(listAll)} {
+		if p != nil && g.idle(p) {
+			return bytes <= g.budget
+		}
+	}
+	return false
 }

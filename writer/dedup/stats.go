@@ -7,10 +7,12 @@ type Stats struct {
 	PendingHits uint64 // found pending
 	Empty       uint64 // new: no live segment has the bucket
 	Hits        uint64 // found in a resident table
-	Misses      uint64 // new by a resident table alone
+	Misses      uint64 // new by a resident table and summary alone
 	ColdHits    uint64 // found by loads
 	ColdMisses  uint64 // new by filters or loads
 	Waits       uint64
+
+	SummaryMaybe uint64 // checks of ids that a summary may hold
 
 	// Of the filters of parts, one by one.
 	FilterAbsent uint64 // "not here"
@@ -21,10 +23,12 @@ type Stats struct {
 	LoadBytes  int64
 	LoadErrors uint64
 
+	Demotions     uint64 // ids of which only a summary stayed
 	UnitEvictions uint64 // a tenant's ids of a bucket
 	HeadEvictions uint64
 
 	ResidentIDs int64 // in tables, but for the pending ones
+	SummaryIDs  int64 // in summaries
 	PendingIDs  int64
 	WaitingIDs  int64
 	Parts       int64 // live, over all buckets

@@ -50,6 +50,9 @@ const (
 	// maxSub entries split a sub: half of its bytes are moved by an average
 	// insert. Smaller ones cost more headers; larger ones more moving.
 	maxSub = 128
+	// leastRoom is what a full sub gets room for, however small it is: those of a table whose ids go to
+	// a summary again and again begin anew each time.
+	leastRoom = 4
 	// minSubFill: the directory doubles only while it has an average of so many
 	// entries a slot, so that crafted hashes cannot blow it up.
 	minSubFill = 32
@@ -130,13 +133,24 @@ func (t *table) put(id *event.Hash, payload uint32) (added bool) {
 		return t.put(id, payload)
 	}
 	if len(s.entries) == cap(s.entries) {
-		t.resize(s, len(s.entries)+max(len(s.entries)/8, 1))
+		t.resize(s, len(s.entries)+max(len(s.entries)/8, leastRoom))
 	}
 	s.entries = s.entries[:len(s.entries)+1]
 	copy(s.entries[i+1:], s.entries[i:])
 	s.entries[i] = entry{*id, payload}
 	t.len++
 	return true
+}
+
+// take takes out the entries of the sub that the hash beginning with from leads to, and
+// answers where the next sub begins; 0 after the last one. They are ascending.
+func (t *table) take(from uint64) (entries []entry, next uint64) {
+	s := t.subs[from>>(64-t.depth)]
+	entries = s.entries
+	s.entries = nil
+	t.len -= len(entries)
+	t.bytes -= int64(cap(entries)) * entryBytes
+	return entries, (from>>(64-s.depth) + 1) << (64 - s.depth)
 }
 
 // resize gives s room for n entries, rounded up to what the allocator hands out

@@ -232,7 +232,7 @@ func (w *world) verify() {
 		w.t.Fatalf("%d bytes paged in, the budget is %d", ix.pages.bytes, w.cfg.BudgetBytes)
 	}
 	charged := map[event.TenantID]int64{}
-	var total, resident int64
+	var total, resident, summary int64
 	probes := 0
 	for _, b := range ix.buckets {
 		probes += len(b.probes)
@@ -255,17 +255,19 @@ func (w *world) verify() {
 		}
 		for _, u := range b.units {
 			if u.resident {
-				bytes := unitBytes + u.table.bytes + int64(len(u.covered.words))*8
+				bytes := unitBytes + u.table.bytes + u.summary.bytes + int64(len(u.covered.words))*8
 				charged[u.tenant] += bytes
 				total += bytes
 				resident += int64(u.table.len)
+				summary += int64(u.summary.ids)
 			} else {
 				total += unitBytes
 			}
 		}
 	}
-	if total != ix.pages.bytes || resident != ix.stats.ResidentIDs || probes != ix.probes {
-		w.t.Fatalf("books: %d bytes, %d ids, %d probes; found %d, %d, %d", ix.pages.bytes, ix.stats.ResidentIDs, ix.probes, total, resident, probes)
+	if total != ix.pages.bytes || resident != ix.stats.ResidentIDs || summary != ix.stats.SummaryIDs || probes != ix.probes {
+		w.t.Fatalf("books: %d bytes, %d ids, %d in summaries, %d probes; found %d, %d, %d, %d",
+			ix.pages.bytes, ix.stats.ResidentIDs, ix.stats.SummaryIDs, ix.probes, total, resident, summary, probes)
 	}
 	for tenant, a := range ix.pages.accounts {
 		if a.bytes != charged[tenant] || a.bytes > w.cfg.TenantQuotaBytes {
@@ -286,7 +288,7 @@ func (w *world) verifyCoverage(b *bucket, p *part) {
 			w.t.Fatalf("bucket %d: part %s counts as known, but not its tenant %s", b.start, p.seg.key, e.Tenant)
 		}
 		if u != nil && u.covered.has(p.slot) {
-			if _, ok := u.table.get(&e.ID); !ok {
+			if _, ok := u.table.get(&e.ID); !ok && !u.summary.mayHold(&e.ID) {
 				w.t.Fatalf("bucket %d: %s covers part %s, but lacks %x", b.start, e.Tenant, p.seg.key, e.ID)
 			}
 		}

@@ -58,6 +58,9 @@ const (
 
 var figures = []figure{
 	{"dedup: bytes of memory an id", "at most 25", []value{{"writer/dedup.Check/present/1M", "bytes/id", "at 1 million"}, {"writer/dedup.Check/present/10M", "bytes/id", "at 10 million"}}},
+	{"dedup: CPU ns an id, a bucket of four times the budget", "at most 1.5 times what it is in memory", []value{
+		{"writer/dedup.Pressure/quarter", "cpu-ns/event", ""}, {"writer/dedup.Pressure/all", "cpu-ns/event", "all in memory"},
+		{"writer/dedup.Pressure/quarter", "reads/1000ids", "reads for a thousand ids, 2 of them far copies"}}},
 	{"dedup: CPU ns to page an id in from segments", "at most 100 (10 million a second a core)", []value{{"writer/dedup.PageIn", "cpu-ns/event", ""}, {"internal/idseg.DecodePart", "cpu-ns/event", "of it to read and check the segment"}}},
 	{"placement look-up, 100,000 tenants: ns", "under 100", []value{
 		{"placements.Shard/hot", "cpu-ns/event", "as traffic asks (100 of them)"}, {"placements.Shard/cold", "cpu-ns/event", "each time another (a cache miss)"}}},
