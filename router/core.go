@@ -115,7 +115,8 @@ type Core struct {
 
 	compiled map[*event.Mapping]*event.Extractor
 
-	open     map[batchKey]*batch
+	lanes    map[batchKey]*lane
+	open     int           // batches
 	due      queue[*batch] // open and sealed batches in the order of their opening
 	inFlight map[BatchID]*batch
 	lastID   BatchID
@@ -160,7 +161,7 @@ func NewCore(cfg CoreConfig, table *placements.Table) *Core {
 		table:    table,
 		parts:    map[kafka.TopicPartition]*partition{},
 		compiled: map[*event.Mapping]*event.Extractor{},
-		open:     map[batchKey]*batch{},
+		lanes:    map[batchKey]*lane{},
 		inFlight: map[BatchID]*batch{},
 		stats:    Stats{Dead: map[event.Reason]uint64{}},
 	}
@@ -217,7 +218,7 @@ func (c *Core) Bytes() int64 { return c.waitingBytes + c.openBytes + c.inFlightB
 func (c *Core) Crowded() bool { return c.waitingBytes > 0 && c.Full() }
 
 // Idle reports that nothing is on its way to the shard topic.
-func (c *Core) Idle() bool { return len(c.open) == 0 && len(c.inFlight) == 0 }
+func (c *Core) Idle() bool { return c.open == 0 && len(c.inFlight) == 0 }
 
 // Stats is what was done; the map is the Core's own.
 func (c *Core) Stats() *Stats { return &c.stats }

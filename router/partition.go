@@ -28,7 +28,7 @@ type partition struct {
 	// horizon, where no later table says anything else.
 	extractor *event.Extractor
 	seen      event.Timestamp
-	last      *batch // of the record before
+	last      *lane // of the record before
 }
 
 // span says that the offsets from the span before to next are in batch.
@@ -84,7 +84,7 @@ func (c *Core) drop(p *partition) {
 	if p.wait != nil {
 		c.blocked--
 	}
-	c.waitingBytes -= p.waitingBytes
+	c.nowWaiting(p, 0)
 	delete(c.parts, p.TopicPartition)
 	for i := range c.order {
 		if c.order[i] == p {
@@ -101,11 +101,6 @@ func (c *Core) fetched(now time.Time, b *kafka.Batch) {
 		return // revoked meanwhile
 	}
 	p.end = b.End
-	for _, r := range b.Records {
-		n := recordBytes(r)
-		p.waitingBytes += n
-		c.waitingBytes += n
-	}
 	if len(p.waiting) == 0 {
 		p.waiting = b.Records
 	} else {
@@ -113,7 +108,22 @@ func (c *Core) fetched(now time.Time, b *kafka.Batch) {
 	}
 	if p.wait == nil {
 		c.routeAll(now, p)
+	} else {
+		c.nowWaiting(p, p.waitingBytes+recordsBytes(b.Records))
 	}
+}
+
+// nowWaiting notes how many bytes of a partition wait.
+func (c *Core) nowWaiting(p *partition, bytes int64) {
+	c.waitingBytes += bytes - p.waitingBytes
+	p.waitingBytes = bytes
+}
+
+func recordsBytes(records []*kafka.Record) (n int64) {
+	for _, r := range records {
+		n += recordBytes(r)
+	}
+	return n
 }
 
 func recordBytes(r *kafka.Record) int64 {
@@ -147,14 +157,12 @@ func (c *Core) routeAll(now time.Time, p *partition) {
 				break
 			}
 		}
-		n := recordBytes(r)
-		p.waitingBytes -= n
-		c.waitingBytes -= n
 		p.waiting[done] = nil
 		done++
 		r.Recycle() // an envelope has copied it
 	}
 	p.waiting = p.waiting[done:]
+	c.nowWaiting(p, recordsBytes(p.waiting)) // mostly none
 	c.flushSkip(now, p)
 	switch {
 	case was == nil && p.wait != nil:
@@ -178,8 +186,8 @@ func (c *Core) rewind() {
 			c.effects.Seek = map[kafka.TopicPartition]kafka.Position{}
 		}
 		c.effects.Seek[p.TopicPartition] = kafka.Position{Offset: p.next, LeaderEpoch: p.epoch}
-		c.waitingBytes -= p.waitingBytes
-		p.waiting, p.waitingBytes = nil, 0
+		c.nowWaiting(p, 0)
+		p.waiting = nil
 	}
 }
 

@@ -1,10 +1,6 @@
 package router
 
-import (
-	"math/bits"
-
-	"github.com/togodb/togo/internal/event"
-)
+import "math/bits"
 
 // queue is a first-in, first-out list whose memory is used again.
 type queue[T any] struct {
@@ -33,44 +29,17 @@ func (q *queue[T]) pop() T {
 	return it
 }
 
-// spares keep builders and buffers for use again.
+// spares keep buffers for use again, by size: those at n have room for 1<<n bytes and for less than twice as much.
 type spares struct {
-	builders     []spareBuilder
-	builderBytes int
-	// buffers by size: those at n have room for 1<<n bytes and for less than twice as much.
-	buffers     [maxSizeClass + 1][][]byte
-	bufferBytes int
+	buffers [maxSizeClass + 1][][]byte
+	bytes   int
 }
 
-type spareBuilder struct {
-	*event.Builder
-	size int
-}
-
-// What is kept at most, of each of the two: enough for the batches that are open and in flight at some hundred
-// thousand events a second. Each has a bound of its own: many acknowledgements at once must not leave
-// builders without a place.
-const maxSpareBytes = 16 << 20
+// maxSpareBytes are kept at most: enough for the batches that are open and in flight at some hundred
+// thousand events a second.
+const maxSpareBytes = 32 << 20
 
 const maxSizeClass = 27 // 128 MiB; an envelope is at most as large as a record of the shard topic
-
-func (s *spares) builder() *event.Builder {
-	n := len(s.builders)
-	if n == 0 {
-		return &event.Builder{}
-	}
-	b := s.builders[n-1]
-	s.builders = s.builders[:n-1]
-	s.builderBytes -= b.size
-	return b.Builder
-}
-
-func (s *spares) keepBuilder(b *event.Builder, size int) {
-	if s.builderBytes+size <= maxSpareBytes {
-		s.builders = append(s.builders, spareBuilder{b, size})
-		s.builderBytes += size
-	}
-}
 
 // buffer is an empty one with room for size bytes.
 func (s *spares) buffer(size int) []byte {
@@ -86,15 +55,15 @@ func (s *spares) buffer(size int) []byte {
 	b := list[n-1]
 	list[n-1] = nil
 	s.buffers[class] = list[:n-1]
-	s.bufferBytes -= cap(b)
+	s.bytes -= cap(b)
 	return b
 }
 
 func (s *spares) keepBuffer(b []byte) {
 	class := bits.Len(uint(cap(b))) - 1
-	if class < 0 || class > maxSizeClass || s.bufferBytes+cap(b) > maxSpareBytes {
+	if class < 0 || class > maxSizeClass || s.bytes+cap(b) > maxSpareBytes {
 		return
 	}
 	s.buffers[class] = append(s.buffers[class], b[:0])
-	s.bufferBytes += cap(b)
+	s.bytes += cap(b)
 }

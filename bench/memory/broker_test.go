@@ -136,7 +136,7 @@ func fill(ctx context.Context, client *kafka.Client, l load) (records int64, err
 	offset := int64(0)
 	for made := int64(0); made < l.bytes; records++ {
 		name := event.TenantID(fmt.Sprintf("tenant-%d", int(records*7919)%l.tenants))
-		builder.Reset(name)
+		builder.Reset(name, nil)
 		var shard event.ShardID
 		hour := int(records) / l.tenants % l.hours
 		for range l.events {
@@ -149,7 +149,8 @@ func fill(ctx context.Context, client *kafka.Client, l load) (records int64, err
 			offset++
 			made += int64(len(e.Payload))
 		}
-		p.Produce(ctx, kafka.Message{Partition: int32(shard), Value: builder.Finish(nil, uint64(table.Version()))}, func(_ int64, err error) {
+		envelope, _ := builder.Finish(uint64(table.Version()))
+		p.Produce(ctx, kafka.Message{Partition: int32(shard), Value: envelope}, func(_ int64, err error) {
 			if err != nil {
 				failed = err
 			}

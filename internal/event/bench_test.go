@@ -75,13 +75,13 @@ func benchEnvelope() *Envelope {
 func BenchmarkEnvelopeEncode(b *testing.B) {
 	e := benchEnvelope()
 	var builder Builder
-	var buf []byte
+	var buf, memory []byte
 	measure(b, benchBatch, func() {
-		builder.Reset(e.Tenant)
+		builder.Reset(e.Tenant, memory)
 		for i := range e.Items {
 			builder.Append(&e.Items[i])
 		}
-		buf = builder.Finish(buf[:0], e.PlacementVersion)
+		buf, memory = builder.Finish(e.PlacementVersion)
 	})
 	b.ReportMetric(float64(len(buf))/benchBatch-float64(len(benchEvent))-26, "overhead-B/event")
 }

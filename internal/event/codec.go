@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"hash/crc32"
 	"math"
+	"slices"
 )
 
 // Errors of DecodeEnvelope. ErrNewerFormat is no corruption: its reader stops and says
@@ -143,29 +144,48 @@ func appendSource(b []byte, s *Source) []byte {
 // must keep to the bounds that a decoder checks: what Extract gives does.
 func AppendEnvelope(dst []byte, e *Envelope) []byte {
 	var b Builder
-	b.Reset(e.Tenant)
+	b.Reset(e.Tenant, nil)
 	for i := range e.Items {
 		if !b.Append(&e.Items[i]) {
 			panic(fmt.Sprintf("event: envelope of %d items, at most %d", len(e.Items), MaxItems))
 		}
 	}
-	return b.Finish(dst, e.PlacementVersion)
+	envelope, _ := b.Finish(e.PlacementVersion)
+	return append(dst, envelope...)
 }
 
 // Builder gathers the items of one tenant into an envelope whose size is known at each
-// step. Its memory serves the next envelope after Reset.
+// step. They are put down where the envelope will be, behind room for what comes before them.
 type Builder struct {
 	tenant  TenantID
 	sources []Source
 	table   []byte // the sources, encoded
-	items   []byte // the items, encoded
+	memory  []byte // room, and the items, encoded
+	room    int
+	begin   []byte // what comes before the items, at the end
 	count   int
 	last    previous
 }
 
-// Reset begins an envelope.
-func (b *Builder) Reset(tenant TenantID) {
-	*b = Builder{tenant: tenant, sources: b.sources[:0], table: b.table[:0], items: b.items[:0], last: previous{source: -1}}
+// usualSources is the room for a table of sources that an envelope begins with: some of those with the cluster ids that Kafka makes.
+const usualSources = 128
+
+// Reset begins an envelope in memory that is the builder's from now on; what turns out too small is left for larger memory.
+func (b *Builder) Reset(tenant TenantID, memory []byte) {
+	*b = Builder{tenant: tenant, sources: b.sources[:0], table: b.table[:0], begin: b.begin[:0], last: previous{source: -1}}
+	b.room = b.fixed() + usualSources
+	b.memory = slices.Grow(memory[:0], b.room)[:b.room]
+}
+
+// Fits tells whether the item will find room in the memory that the builder has.
+func (b *Builder) Fits(it *Item) bool {
+	return cap(b.memory)-len(b.memory) >= b.SizeWith(it)-b.Size()+checksumSize
+}
+
+// Move goes on in larger memory, and returns what it was in.
+func (b *Builder) Move(memory []byte) (left []byte) {
+	left, b.memory = b.memory[:0], append(memory[:0], b.memory...)
+	return left
 }
 
 // Len is the number of items.
@@ -173,7 +193,7 @@ func (b *Builder) Len() int { return b.count }
 
 // Size bounds the size of the encoded envelope, within the few bytes by which the
 // placement version's length varies.
-func (b *Builder) Size() int { return b.fixed() + len(b.table) + len(b.items) }
+func (b *Builder) Size() int { return b.fixed() + len(b.table) + len(b.memory) - b.room }
 
 // fixed is an upper bound of what is neither source nor item.
 func (b *Builder) fixed() int {
@@ -206,7 +226,8 @@ func (b *Builder) Append(it *Item) bool {
 	case it.Kind == KindSkipped && it.SkipTo <= it.Origin.Offset:
 		panic(fmt.Sprintf("event: skipped range [%d, %d)", it.Origin.Offset, it.SkipTo))
 	}
-	b.items = appendItem(b.items, it, b.source(&it.Origin.Source), &b.last)
+	source := b.source(&it.Origin.Source)
+	b.memory = appendItem(b.memory, it, source, &b.last)
 	b.count++
 	return true
 }
@@ -224,20 +245,28 @@ func (b *Builder) source(s *Source) int {
 	}
 	b.sources = append(b.sources, *s)
 	b.table = appendSource(b.table, s)
+	if lacks := b.fixed() + len(b.table) - b.room; lacks > 0 {
+		more := lacks + len(b.table) // so that the items do not move again for each of many sources
+		b.memory = slices.Grow(b.memory, more)[:len(b.memory)+more]
+		copy(b.memory[b.room+more:], b.memory[b.room:])
+		b.room += more
+	}
 	return len(b.sources) - 1
 }
 
-// Finish appends the encoded envelope to dst. The builder may be Reset then.
-func (b *Builder) Finish(dst []byte, placementVersion uint64) []byte {
-	start := len(dst)
-	dst = append(dst, magic0, magic1, format1)
-	dst = appendText(dst, string(b.tenant))
-	dst = binary.AppendUvarint(dst, placementVersion)
-	dst = binary.AppendUvarint(dst, uint64(len(b.sources)))
-	dst = append(dst, b.table...)
-	dst = binary.AppendUvarint(dst, uint64(b.count))
-	dst = append(dst, b.items...)
-	return binary.LittleEndian.AppendUint32(dst, crc32.Checksum(dst[start:], castagnoli))
+// Finish returns the encoded envelope, and the memory that it lies in: both are the caller's. The builder may be Reset then.
+func (b *Builder) Finish(placementVersion uint64) (envelope, memory []byte) {
+	b.begin = append(b.begin, magic0, magic1, format1)
+	b.begin = appendText(b.begin, string(b.tenant))
+	b.begin = binary.AppendUvarint(b.begin, placementVersion)
+	b.begin = binary.AppendUvarint(b.begin, uint64(len(b.sources)))
+	b.begin = append(b.begin, b.table...)
+	b.begin = binary.AppendUvarint(b.begin, uint64(b.count))
+	at := b.room - len(b.begin)
+	copy(b.memory[at:], b.begin)
+	memory = binary.LittleEndian.AppendUint32(b.memory, crc32.Checksum(b.memory[at:], castagnoli))
+	b.memory = nil
+	return memory[at:], memory
 }
 
 // ItemSize is an upper bound of the size of an envelope that holds the item alone.

@@ -61,22 +61,37 @@ func drawItem(t *rapid.T) Item {
 func TestEnvelopeRoundTrip(t *testing.T) {
 	var reused Envelope
 	var builder Builder
+	var memory []byte
 	rapid.Check(t, func(t *rapid.T) {
 		want := Envelope{
 			Tenant:           rapid.SampledFrom([]TenantID{"a", Unroutable, TenantID(strings.Repeat("x", MaxTenant))}).Draw(t, "tenant"),
 			PlacementVersion: rapid.Uint64().Draw(t, "version"),
 			Items:            rapid.SliceOfN(rapid.Custom(drawItem), 0, 8).Draw(t, "items"),
 		}
-		builder.Reset(want.Tenant)
+		builder.Reset(want.Tenant, memory)
 		for i := range want.Items {
 			bound := builder.SizeWith(&want.Items[i])
+			if !builder.Fits(&want.Items[i]) && rapid.Bool().Draw(t, "move") {
+				memory = builder.Move(make([]byte, 0, 2*bound+usualSources))
+				if !builder.Fits(&want.Items[i]) {
+					t.Fatalf("it does not fit into memory for %d bytes, bound %d", cap(builder.memory), bound)
+				}
+			}
 			if builder.Append(&want.Items[i]); builder.Size() > bound {
 				t.Fatalf("size %d, bound before %d", builder.Size(), bound)
 			}
 		}
-		b := builder.Finish([]byte("before"), want.PlacementVersion)[len("before"):]
-		if len(b) > builder.Size() || len(b) < builder.Size()-25 {
-			t.Fatalf("%d bytes, size %d", len(b), builder.Size())
+		size := builder.Size()
+		b, used := builder.Finish(want.PlacementVersion)
+		if len(b) > size || len(b) < size-25 {
+			t.Fatalf("%d bytes, size %d", len(b), size)
+		}
+		if &used[len(used)-1] != &b[len(b)-1] {
+			t.Fatal("the envelope does not lie in its memory")
+		}
+		memory = bytes.Clone(used) // the envelope is not the builder's any more
+		for i := range memory {
+			memory[i] = 0xEE
 		}
 		if !bytes.Equal(b, AppendEnvelope(nil, &want)) {
 			t.Fatal("builder and AppendEnvelope differ")
@@ -193,7 +208,7 @@ func TestHostileLengths(t *testing.T) {
 
 func TestBuilderIsBounded(t *testing.T) {
 	var b Builder
-	b.Reset("a")
+	b.Reset("a", nil)
 	it := Item{Kind: KindEvent, HasID: true, ID: []byte("x"), Format: FormatJSON}
 	for range MaxItems {
 		if !b.Append(&it) {
@@ -204,14 +219,15 @@ func TestBuilderIsBounded(t *testing.T) {
 		t.Fatal("not full")
 	}
 	var e Envelope
-	if err := DecodeEnvelope(b.Finish(nil, 1), &e); err != nil || len(e.Items) != MaxItems {
+	full, _ := b.Finish(1)
+	if err := DecodeEnvelope(full, &e); err != nil || len(e.Items) != MaxItems {
 		t.Fatal(err)
 	}
 	// One huge envelope does not hold its memory for ever.
 	if err := DecodeEnvelope(golden(t), &e); err != nil || cap(e.Items) > keepItems {
 		t.Fatal(err, cap(e.Items))
 	}
-	if b.Reset("b"); b.Len() != 0 || b.tenant != "b" {
+	if b.Reset("b", nil); b.Len() != 0 || b.tenant != "b" {
 		t.Fatal("reset")
 	}
 }
