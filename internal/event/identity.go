@@ -60,18 +60,21 @@ func NewHasher(seed Seed) *Hasher {
 
 const incarnation = 0
 
-// shortInput is the space for a hash's input on the stack; a longer one (an id of
-// hundreds of bytes) is put together in a pooled buffer.
-const shortInput = 512
+// shortInput is the space for a hash's input on the stack. shortIdentity is that of an identity, which is hashed for each event: clearing
+// the space would take longer than the hash, were it larger. A longer input (of an id of a hundred bytes) is put together in a pooled buffer.
+const (
+	shortInput    = 512
+	shortIdentity = 192
+)
 
 var longInputs = sync.Pool{New: func() any { return new([]byte) }}
 
 // Identity is the hash of (tenant, timestamp, id).
 func (h *Hasher) Identity(tenant TenantID, ts Timestamp, id []byte) Hash {
-	if len(tenant)+len(id) > shortInput-3*binary.MaxVarintLen64-8 {
+	if len(tenant)+len(id) > shortIdentity-3*binary.MaxVarintLen64-8 {
 		return h.longIdentity(tenant, ts, id)
 	}
-	var short [shortInput]byte
+	var short [shortIdentity]byte
 	return h.identity.sum128(appendIdentity(short[:0], tenant, ts, id))
 }
 
