@@ -22,10 +22,14 @@ type builder struct {
 	ownColumns []*parquetfile.Column // as ownSchema
 	anyNanos   bool
 
-	root         *keyNode
-	nodes        int
+	root         *keyNode // of this fragment's keys and of those before
+	nodes        int      // below it
+	keyBytes     int      // of theirs
+	fragment     uint64   // number of the one that is built
 	entries      map[string]*pathEntry
 	filled       []*filledColumn // of attributes, in the order in which they came
+	entryPool    pool[pathEntry]
+	columnPool   pool[filledColumn]
 	spareText    []*parquetfile.Column
 	spareNumbers []*parquetfile.Column
 	kept         int // bytes of the spare columns
@@ -43,11 +47,14 @@ type builder struct {
 }
 
 // keyNode is one key below its parents, with the keys below it. The keys of one event
-// mostly come in the order of the event before, so each node guesses.
+// mostly come in the order of the event before, so each node guesses. Nodes outlive a fragment, as
+// tenants' keys are much alike; what a node says of a fragment's columns does not.
 type keyNode struct {
 	key      []byte
 	dotted   bool       // the key or one above it holds a dot
-	entry    *pathEntry // nil until a value came for it
+	path     string     // that names columns; empty until a value came for it
+	entry    *pathEntry // in the fragment of this number
+	fragment uint64
 	children map[string]*keyNode
 	order    []*keyNode // children in the order in which they first came
 	guess    int        // into order: the child that is expected next
@@ -70,9 +77,33 @@ type filledColumn struct {
 // noEntry stands for paths that have no column and get none.
 var noEntry = &pathEntry{lastRow: -1}
 
+// pool gives out values that are all given back at once.
+type pool[T any] struct {
+	all  []*T
+	used int
+}
+
+// get is a zero value.
+func (p *pool[T]) get() *T {
+	if p.used == len(p.all) {
+		p.all = append(p.all, new(T))
+	}
+	v := p.all[p.used]
+	p.used++
+	*v = *new(T)
+	return v
+}
+
+// reset takes all values back, and keeps so many.
+func (p *pool[T]) reset(keep int) {
+	p.all, p.used = p.all[:min(len(p.all), keep):min(len(p.all), keep)], 0
+}
+
 const (
-	// maxKeyNodes bounds the memory of names; beyond, names are looked up anew each time.
+	// maxKeyNodes and maxKeyBytes bound the memory of names; beyond, names are looked up anew
+	// each time. When a fragment begins at least half of it is free.
 	maxKeyNodes = 16 << 10
+	maxKeyBytes = 2 << 20
 	// keepBytes bounds the memory of columns that a builder keeps for the next fragment:
 	// enough for a full flush, whose buffers would else grow anew each time, at a third
 	// of the time of encoding. There are as many builders as encodings at one time.
@@ -89,10 +120,15 @@ var builders = sync.Pool{New: func() any { return new(builder) }}
 func (b *builder) begin(in *Input, known *Columns, fixed bool) {
 	b.release()
 	b.in, b.known, b.fixed = in, known, fixed
-	b.anyNanos, b.nodes, b.payloadBytes = false, 0, 0
-	b.root = &keyNode{}
-	clear(b.places)
-	b.entries = make(map[string]*pathEntry)
+	b.anyNanos, b.payloadBytes = false, 0
+	b.fragment++
+	if b.root == nil || b.nodes > maxKeyNodes/2 || b.keyBytes > maxKeyBytes/2 {
+		b.root, b.nodes, b.keyBytes = &keyNode{}, 0, 0
+		clear(b.places)
+	}
+	if b.entries == nil {
+		b.entries = make(map[string]*pathEntry)
+	}
 	b.need = nil
 	for i := range ownSchema {
 		b.ownColumns = append(b.ownColumns, b.column(ownSchema[i].name, int32(i+1), ownSchema[i].kind))
@@ -111,8 +147,13 @@ func (b *builder) release() {
 	}
 	clear(b.filled)
 	b.ownColumns, b.filled = b.ownColumns[:0], b.filled[:0]
-	b.in, b.known, b.root, b.entries = nil, nil, nil, nil
-	clear(b.places)
+	b.in, b.known = nil, nil
+	if len(b.entries) > keepColumns {
+		b.entries = nil
+	}
+	clear(b.entries)
+	b.entryPool.reset(keepColumns)
+	b.columnPool.reset(keepColumns)
 	for _, buf := range []*[]byte{&b.dotted, &b.text, &b.path} {
 		if cap(*buf) > keepTextBytes {
 			*buf = nil
@@ -247,7 +288,7 @@ func (b *builder) values(row int, places []jsonscan.Place) {
 			continue
 		}
 		node := b.nodeOf(p.Slot)
-		if node.entry == nil || node.dotted {
+		if node.path == "" || node.dotted {
 			b.keys = append(b.keys[:0], b.shapes.Path(p.Slot)...)
 		}
 		b.leaf(row, node, t)
@@ -291,10 +332,11 @@ func (b *builder) child(n *keyNode, key []byte) *keyNode {
 		return c
 	}
 	c := &keyNode{key: bytes.Clone(key), dotted: n.dotted || bytes.IndexByte(key, '.') >= 0}
-	if b.nodes >= maxKeyNodes {
+	if b.nodes >= maxKeyNodes || len(key) > maxKeyBytes-b.keyBytes {
 		return c
 	}
 	b.nodes++
+	b.keyBytes += len(key)
 	if n.children == nil {
 		n.children = map[string]*keyNode{}
 	}

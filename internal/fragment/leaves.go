@@ -65,39 +65,58 @@ func (b *builder) number(row int, node *keyNode, raw []byte, integer bool) *fill
 	return f
 }
 
-// entry is the path of a node with its columns; b.keys lead to the node.
+// entry is the path of a node with its columns; b.keys lead to the node if it has no path yet.
 func (b *builder) entry(node *keyNode) *pathEntry {
-	if node.entry != nil {
-		return node.entry
+	if node.fragment != b.fragment {
+		if node.path == "" {
+			node.path = b.pathOf(b.keys)
+		}
+		node.entry, node.fragment = b.entryOf(node.path), b.fragment
 	}
+	return node.entry
+}
+
+// pathOf joins keys; what is longer than MaxPathBytes is cut there, and stands for no path.
+func (b *builder) pathOf(keys [][]byte) string {
 	b.path = b.path[:0]
-	for i, key := range b.keys {
+	for i, key := range keys {
 		if i > 0 {
 			b.path = append(b.path, '.')
 		}
 		if b.path = appendKey(b.path, key); len(b.path) > MaxPathBytes {
-			node.entry = noEntry
-			return noEntry
+			return string(b.path[:MaxPathBytes+1])
 		}
 	}
-	e := b.entries[string(b.path)]
-	if e == nil {
-		e = &pathEntry{path: string(b.path), lastRow: -1}
-		for t := Boolean; t <= JSON; t++ {
-			if known, ok := b.known.Lookup(e.path, t); ok {
-				e.columns[t] = &filledColumn{PathType: PathType{e.path, t}, known: known}
-			}
-		}
-		if e.columns == noEntry.columns && b.closed() {
-			// Not kept under its node either: a later row may find the list with room
-			// only in another fragment.
-			node.entry = noEntry
-			return noEntry
-		}
-		b.entries[e.path] = e
+	return string(b.path)
+}
+
+func (b *builder) entryOf(path string) *pathEntry {
+	if len(path) > MaxPathBytes {
+		return noEntry
 	}
-	node.entry = e
+	if e := b.entries[path]; e != nil {
+		return e
+	}
+	var columns [numTypes]*filledColumn
+	any := false
+	for t := Boolean; t <= JSON; t++ {
+		if known, ok := b.known.Lookup(path, t); ok {
+			columns[t], any = b.newColumn(PathType{path, t}, known), true
+		}
+	}
+	if !any && b.closed() {
+		return noEntry
+	}
+	e := b.entryPool.get()
+	e.path, e.lastRow, e.columns = path, -1, columns
+	b.entries[path] = e
 	return e
+}
+
+func (b *builder) newColumn(of PathType, known Column) *filledColumn {
+	f := b.columnPool.get()
+	f.PathType, f.known = of, known
+	return f
 }
 
 // closed tells that no new column may be asked for.
@@ -117,7 +136,7 @@ func (b *builder) columnFor(node *keyNode, row int, t Type) *filledColumn {
 		if b.closed() {
 			return nil
 		}
-		f = &filledColumn{PathType: PathType{e.path, t}}
+		f = b.newColumn(PathType{e.path, t}, Column{})
 		e.columns[t] = f
 		b.need = append(b.need, f.PathType)
 	}

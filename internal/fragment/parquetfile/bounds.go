@@ -89,6 +89,9 @@ func (f *Field) compareBounds(a, b []byte) int {
 
 // boundaryOrder tells whether both lists of bounds ascend, pages without values aside.
 func (k *chunk) boundaryOrder() format.BoundaryOrder {
+	if len(k.index.NullPages) == 1 {
+		return format.Ascending
+	}
 	var least, largest [][]byte
 	for i, null := range k.index.NullPages {
 		if !null {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"hash/crc32"
 	"math"
+	"math/bits"
 	"slices"
 	"sync"
 
@@ -14,6 +15,7 @@ import (
 	"github.com/parquet-go/parquet-go/bloom"
 	"github.com/parquet-go/parquet-go/encoding/delta"
 	"github.com/parquet-go/parquet-go/encoding/rle"
+	"github.com/parquet-go/parquet-go/encoding/thrift"
 	"github.com/parquet-go/parquet-go/format"
 )
 
@@ -48,6 +50,8 @@ type scratch struct {
 	places   [1 << placeBits]int32 // of samplesRepeat
 	huffman  huff0.Scratch
 	warm     byte // what Column.warm read, so that it does read
+	encoded  bytes.Buffer
+	encoder  *thrift.Encoder // to encoded
 }
 
 // keepPage bounds the buffers of one page that are kept for the next file.
@@ -59,6 +63,9 @@ func (s *scratch) trimmed() *scratch {
 		if cap(*b) > keepPage {
 			*b = nil
 		}
+	}
+	if s.encoded.Cap() > keepPage {
+		s.encoded, s.encoder = bytes.Buffer{}, nil
 	}
 	return s
 }
@@ -103,9 +110,6 @@ type chunk struct {
 }
 
 func (k *chunk) start() {
-	k.meta = format.ColumnMetaData{
-		Type: k.f.physical(), PathInSchema: []string{k.f.Name}, Codec: format.Zstd, Encoding: []format.Encoding{format.RLE},
-	}
 	k.begin = k.w.offset()
 	k.meta.DataPageOffset = k.begin
 }
@@ -165,14 +169,14 @@ func pageLevels(levels []byte, from, to int) (page []byte, values int) {
 // numberDictionary builds codes and low if a dictionary pays.
 func (k *chunk) numberDictionary(nums []int64) bool {
 	w := k.w
-	if k.f.Kind == Boolean || len(nums) == 0 {
+	most := min(maxNumbers, len(nums)/4)
+	if k.f.Kind == Boolean || most == 0 {
 		return false
 	}
-	const size = 4 * maxNumbers
+	size := 4 << bits.Len(uint(most-1))
 	w.table = grown(w.table, size)
 	clear(w.table)
 	w.codes, w.low = grown(w.codes, len(nums)), w.low[:0]
-	most := min(maxNumbers, len(nums)/4)
 	for j, n := range nums {
 		i := int(uint64(n)*0x9E3779B97F4A7C15>>48) & (size - 1)
 		for w.table[i] != 0 && w.low[w.table[i]-1] != n {

@@ -101,6 +101,8 @@ type Writer struct {
 	columnI [][]format.ColumnIndex
 	offsetI [][]format.OffsetIndex
 	filters [][]byte // of the row group that is written
+	firsts  firsts   // of its lists
+	current chunk    // the column of it that is written
 	blooms  []uint32 // checksums of the filters so far
 	packers []packer // by column
 }
@@ -153,11 +155,44 @@ func (w *Writer) Rows(columns []*Column, rows []int32, all int) error {
 // StartRowGroup begins a row group; each column is written once, in order, then
 // EndRowGroup ends it.
 func (w *Writer) StartRowGroup() {
-	w.groups = append(w.groups, format.RowGroup{FileOffset: w.offset(), Ordinal: int16(len(w.groups))})
-	w.columnI = append(w.columnI, make([]format.ColumnIndex, len(w.fields)))
-	w.offsetI = append(w.offsetI, make([]format.OffsetIndex, len(w.fields)))
-	w.filters = make([][]byte, len(w.fields))
+	n := len(w.fields)
+	w.groups = append(w.groups, format.RowGroup{
+		FileOffset: w.offset(), Ordinal: int16(len(w.groups)), Columns: make([]format.ColumnChunk, 0, n),
+	})
+	w.columnI = append(w.columnI, make([]format.ColumnIndex, n))
+	w.offsetI = append(w.offsetI, make([]format.OffsetIndex, n))
+	w.filters = make([][]byte, n)
+	w.firsts = newFirsts(n)
 }
+
+// firsts are the first elements of the lists that each column of a row group has, side by
+// side: in a small file, of which there are very many, hardly a list gets longer, and
+// a list's own memory would cost more than what is written of it.
+type firsts struct {
+	nullPages []bool
+	nulls     []int64
+	bounds    [][]byte
+	pages     []format.PageLocation
+	path      []string
+	encodings []format.Encoding
+	stats     []format.PageEncodingStats
+}
+
+// of a chunk: levels, dictionary and values; and pages of the dictionary and of values.
+const (
+	firstEncodings = 3
+	firstStats     = 2
+)
+
+func newFirsts(columns int) firsts {
+	return firsts{
+		make([]bool, columns), make([]int64, columns), make([][]byte, 2*columns), make([]format.PageLocation, columns),
+		make([]string, columns), make([]format.Encoding, firstEncodings*columns), make([]format.PageEncodingStats, firstStats*columns),
+	}
+}
+
+// nth is an empty list with room for the n elements of list that belong to column i.
+func nth[T any](list []T, i, n int) []T { return list[i*n : i*n : (i+1)*n] }
 
 // chunk begins the next column of the row group.
 func (w *Writer) chunk(column int) *chunk {
@@ -165,7 +200,18 @@ func (w *Writer) chunk(column int) *chunk {
 	if column != len(w.groups[g].Columns) {
 		panic(fmt.Sprintf("parquetfile: column %d is written where %d is due", column, len(w.groups[g].Columns)))
 	}
-	return &chunk{w: w, f: &w.fields[column], column: column, index: &w.columnI[g][column], offsets: &w.offsetI[g][column]}
+	w.current = chunk{w: w, f: &w.fields[column], column: column, index: &w.columnI[g][column], offsets: &w.offsetI[g][column]}
+	k, first := &w.current, &w.firsts
+	k.index.NullPages, k.index.NullCounts = nth(first.nullPages, column, 1), nth(first.nulls, column, 1)
+	k.index.MinValues, k.index.MaxValues = nth(first.bounds, 2*column, 1), nth(first.bounds, 2*column+1, 1)
+	k.offsets.PageLocations = nth(first.pages, column, 1)
+	k.meta = format.ColumnMetaData{
+		Type: k.f.physical(), Codec: format.Zstd,
+		PathInSchema:  append(nth(first.path, column, 1), k.f.Name),
+		Encoding:      append(nth(first.encodings, column, firstEncodings), format.RLE),
+		EncodingStats: nth(first.stats, column, firstStats),
+	}
+	return k
 }
 
 // done ends a column of the row group.
@@ -333,11 +379,14 @@ func FooterText(end []byte) []byte {
 }
 
 func (w *Writer) thrift(v any) {
-	b, err := thrift.Marshal(&compact, v)
-	if err != nil {
+	if w.encoder == nil {
+		w.encoder = thrift.NewEncoder(compact.NewWriter(&w.encoded))
+	}
+	w.encoded.Reset()
+	if err := w.encoder.Encode(v); err != nil {
 		panic(fmt.Sprintf("parquetfile: encode %T: %v", v, err)) // to memory: only a bug fails
 	}
-	w.out = append(w.out, b...)
+	w.out = append(w.out, w.encoded.Bytes()...)
 }
 
 var compact thrift.CompactProtocol
