@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/togodb/togo/compactor/garbage"
 	"github.com/togodb/togo/internal/chain"
@@ -13,35 +14,58 @@ import (
 
 // Judge gives the collector the state of a shard as it was read last, if it was: an older one
 // shows less garbage, and to read the log for each page of a listing would cost more than the listing.
-func (c *Compactor) Judge(ctx context.Context, id event.ShardID, judge func(*shardlog.State)) (bool, error) {
+func (c *Compactor) Judge(ctx context.Context, id event.ShardID, judge func(*shardlog.State)) error {
 	s := c.of(id)
 	if s == nil {
-		return false, nil
+		return nil
 	}
-	known := false
-	err := s.alone(ctx, func() error {
-		if known = s.state != nil; known {
+	return s.alone(ctx, func() error {
+		if s.state != nil {
 			judge(s.state)
 		}
 		return nil
 	})
-	return known, err
 }
 
-// Collect lists the store once and deletes what has been garbage for the grace, and old
-// records of the logs. It starts no goroutine, and is called by one goroutine at a time.
-func (c *Compactor) Collect(ctx context.Context) (garbage.Report, error) {
-	begin := c.d.Clock()
+// Collected is what a collection did.
+type Collected struct {
+	garbage.Listed // zero if no listing was due
+	Deleted        garbage.Deleted
+}
+
+// Collect deletes what the logs have removed and a listing has found, when its grace is over, and old records of
+// the logs. It lists the store if that is due. It starts no goroutine, and is called by one goroutine at a time.
+func (c *Compactor) Collect(ctx context.Context) (Collected, error) {
+	var out Collected
 	var errs []error
+	var read []event.ShardID
+	var erased []event.TenantID
 	for _, id := range c.Shards() {
-		if err := c.of(id).withState(ctx, func() error { return nil }); err != nil {
-			errs = append(errs, fmt.Errorf("read the log of shard %s: %w", id, err)) // its objects are passed over
+		err := c.of(id).withState(ctx, func() (err error) {
+			erased, err = c.of(id).recall(ctx, erased)
+			return err
+		})
+		if err != nil {
+			errs = append(errs, fmt.Errorf("read the log of shard %s: %w", id, err))
+			continue // its share is not listed
+		}
+		read = append(read, id)
+	}
+	slices.Sort(erased)
+	if erased = slices.Compact(erased); len(erased) > 0 {
+		if _, err := c.garbage.List(ctx, foldersOf(erased...)); err != nil {
+			errs = append(errs, fmt.Errorf("list what was erased: %w", err))
 		}
 	}
-	report, err := c.garbage.Pass(ctx, false)
-	c.metrics.collected(report, err)
-	c.log.Info("collected garbage", "objects", report.Objects, "named", report.Named, "may_commit", report.MayCommit, "garbage", report.Garbage,
-		"unknown", report.Unknown, "deleted", report.Deleted, "deleted_bytes", report.DeletedBytes, "uploads_ended", report.Abandoned, "took", c.d.Clock()-begin)
+	var err error
+	if out.Listed, err = c.listDue(ctx, read); err != nil {
+		errs = append(errs, err)
+	}
+	begin := c.d.Clock()
+	out.Deleted, err = c.garbage.Delete(ctx)
+	c.metrics.deletedGarbage(out.Deleted, c.garbage.Waiting())
+	c.log.Info("deleted garbage", "objects", out.Deleted.Objects, "bytes", out.Deleted.Bytes, "removed", out.Deleted.Removed,
+		"uploads_ended", out.Deleted.Uploads, "waiting", c.garbage.Waiting(), "took", c.d.Clock()-begin)
 	errs = append(errs, err)
 	for _, id := range c.Shards() {
 		if err := c.of(id).trim(ctx); err != nil {
@@ -51,7 +75,29 @@ func (c *Compactor) Collect(ctx context.Context) (garbage.Report, error) {
 	if err := c.trimPlacements(ctx); err != nil {
 		errs = append(errs, fmt.Errorf("trim the placements: %w", err))
 	}
-	return report, errors.Join(errs...)
+	return out, errors.Join(errs...)
+}
+
+// maxRecalled bounds the records that are read again, where nobody has trimmed the log for long.
+const maxRecalled = 10_000
+
+// recall finds what was removed by records that were folded before this process could hear of it: the inputs of merges, and the
+// tenants that were erased, which it adds to a list. What fell below a floor, and what was removed by records that are gone, is found
+// by a listing.
+func (s *shard) recall(ctx context.Context, erased []event.TenantID) ([]event.TenantID, error) {
+	from := s.recalled
+	if s.loadedAt > maxRecalled {
+		from = max(from, s.loadedAt-maxRecalled)
+	}
+	taken, err := s.records.Taken(ctx, from, s.loadedAt)
+	if err != nil {
+		return erased, err
+	}
+	for _, key := range taken.Inputs {
+		s.c.garbage.Removed(key, 0)
+	}
+	s.recalled = s.loadedAt
+	return append(erased, taken.Erased...), nil
 }
 
 // trim deletes old records, checkpoints and manifests of the shard's log.

@@ -172,13 +172,9 @@ func (c *Compactor) runShard(ctx context.Context, s *shard) {
 	}
 }
 
-// collectAlways lists the store for garbage at intervals.
+// collectAlways collects at intervals, and at the start: then it recalls what was removed lately, as long as the records are there.
 func (c *Compactor) collectAlways(ctx context.Context) {
-	for {
-		pause(ctx, c.jittered(c.cfg.CollectEvery))
-		if ctx.Err() != nil {
-			return
-		}
+	for ; ctx.Err() == nil; pause(ctx, c.jittered(c.cfg.CollectEvery)) {
 		if _, err := c.Collect(ctx); err != nil && ctx.Err() == nil {
 			c.log.Warn("collection incomplete, the next one goes on", "error", err)
 		}

@@ -43,7 +43,7 @@ func TestCompacts(t *testing.T) {
 	}
 	r.now += r.cfg.QueryGrace
 	report, err := c.Collect(t.Context())
-	if err != nil || report.Deleted == 0 {
+	if err != nil || report.Deleted.Removed == 0 || report.Deleted.Removed != report.Deleted.Objects {
 		t.Fatalf("%+v, %v", report, err)
 	}
 	if n := len(r.objects()); n != fragments+segments {

@@ -29,7 +29,8 @@ type Config struct {
 	ReadTries        int             `yaml:"read_tries" doc:"After so many tries, ten minutes and more apart, a fragment that cannot be read is set aside (quarantine); nothing is deleted."`
 	ExpireEvery      time.Duration   `yaml:"expire_every" doc:"How often the retention of the tenants is looked at."`
 	QueryGrace       time.Duration   `yaml:"query_grace" doc:"How long an object that nothing names any more stays for queries that were planned before. Longer than any query may last."`
-	CollectEvery     time.Duration   `yaml:"collect_every" doc:"How often the store is listed for garbage, and old records of the logs are deleted. 0: never; 'togo gc' does it too."`
+	CollectEvery     time.Duration   `yaml:"collect_every" doc:"How often what the logs have removed is deleted, once query_grace is over, and old records of the logs. 0: never, and nothing is listed; 'togo gc' does it too."`
+	ListEvery        time.Duration   `yaml:"list_every" doc:"How often the store is listed for what writers and merges left that died. Each process lists what its shards may have; those with the same shards take turns. 0: never; 'togo gc' does it too."`
 	KeepRecords      int             `yaml:"keep_records" doc:"Records of a log that stay behind its second newest checkpoint."`
 }
 
@@ -41,7 +42,7 @@ func DefaultConfig() Config {
 		FanIn: p.Fanin, Ratio: p.Ratio, Overlap: p.Overlap, Levels: p.Levels, MaxInputs: p.MaxInputs, MaxJobBytes: p.MaxInputBytes,
 		QuietAfter: p.QuietAfter, QuietNewestAfter: p.QuietNewestAfter, SegmentBytes: 64 << 20,
 		Poll: 10 * time.Second, JobTimeout: 30 * time.Minute, ReadTries: 3, ExpireEvery: 10 * time.Minute,
-		QueryGrace: time.Hour, CollectEvery: time.Hour, KeepRecords: shardlog.DefaultTrimMargin,
+		QueryGrace: time.Hour, CollectEvery: time.Hour, ListEvery: 24 * time.Hour, KeepRecords: shardlog.DefaultTrimMargin,
 	}
 }
 
@@ -73,7 +74,7 @@ func (c Config) Validate() error {
 			wrong(name, "%d is not positive", v)
 		}
 	}
-	for name, v := range map[string]int64{"query_grace": int64(c.QueryGrace), "collect_every": int64(c.CollectEvery), "keep_records": int64(c.KeepRecords), "overlap": c.Overlap} {
+	for name, v := range map[string]int64{"query_grace": int64(c.QueryGrace), "collect_every": int64(c.CollectEvery), "list_every": int64(c.ListEvery), "keep_records": int64(c.KeepRecords), "overlap": c.Overlap} {
 		if v < 0 {
 			wrong(name, "%d is negative", v)
 		}

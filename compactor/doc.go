@@ -26,6 +26,11 @@
 // inputs race for the merge-begin, and the one that loses picks again. Where as many merges are open as a
 // shard may have, one more waits: it would push out the oldest, and many compactors would end none.
 //
+// # Garbage
+//
+// A collection (Collect) deletes what the logs have removed, which whoever folds them hears of, once its grace is over; then it
+// trims the logs. Once a day it lists, too, what no log ever named (list.go). Package garbage judges both.
+//
 // # What cannot be read
 //
 // An input that is damaged or missing aborts its job. After some tries, each long after the one before, it is

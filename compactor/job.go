@@ -26,6 +26,8 @@ type task struct {
 
 	fragments *fragmentTask
 	segments  *segmentTask
+
+	outputs *outputs // nil: nothing was uploaded
 }
 
 // fragmentTask merges fragments of one tenant, table and bucket.
@@ -71,6 +73,7 @@ func (s *shard) begin(ctx context.Context) (*task, error) {
 func (s *shard) run(ctx context.Context, do *task) error {
 	begin := s.c.d.Clock()
 	out := &outputs{c: s.c, ctx: ctx, creator: shardlog.Creator{Shard: s.id, Job: do.position, Nonce: do.job}}
+	do.outputs = out
 	end, err := s.merge(ctx, do, out)
 	if err == nil {
 		err = out.finish(ctx)
@@ -305,12 +308,20 @@ func (s *shard) giveUp(ctx context.Context, do *task, out *outputs) error {
 	return errors.Join(ctx.Err(), s.abort(stop, do, "stopped"))
 }
 
-// abort ends a job without a result.
+// abort ends a job without a result. No log will ever name what it uploaded.
 func (s *shard) abort(ctx context.Context, do *task, result string) error {
 	s.c.metrics.jobs.WithLabelValues(result).Inc()
 	s.tell(func(st *Status) { st.Aborted++ })
 	return s.withState(ctx, func() error {
 		_, err := s.insist(ctx, func() *shardlog.Record { return s.abortOf(do.job) })
-		return err
+		if err != nil || do.outputs == nil {
+			return err
+		}
+		for _, key := range do.outputs.keys {
+			if !s.state.Names(key) { // its end may have landed without an answer
+				s.c.garbage.Removed(key, 0)
+			}
+		}
+		return nil
 	})
 }

@@ -26,6 +26,8 @@ type metrics struct {
 	collections   *prometheus.CounterVec // by result
 	garbage       *prometheus.GaugeVec   // of the last collection, by verdict
 	garbageBytes  prometheus.Gauge
+	waiting       prometheus.Gauge
+	removed       prometheus.Counter
 	deleted       prometheus.Counter
 	deletedBytes  prometheus.Counter
 	abandonedUpld prometheus.Counter
@@ -54,11 +56,13 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 			Name: "togo_compactor_merge_seconds", Help: "Time of a merge, from its begin to its end.",
 			Buckets: prometheus.ExponentialBuckets(0.01, 2, 18),
 		}),
-		collections: vec("collections", "Passes over the store for garbage, by result.", "result"),
+		collections: vec("collections", "Listings of the store for garbage, by result.", "result"),
 		garbage: prometheus.NewGaugeVec(prometheus.GaugeOpts{
-			Name: "togo_compactor_objects", Help: "Objects that the last pass listed, by verdict.",
+			Name: "togo_compactor_objects", Help: "Objects that the last listing saw, by verdict.",
 		}, []string{"verdict"}),
-		garbageBytes:  prometheus.NewGauge(prometheus.GaugeOpts{Name: "togo_compactor_garbage_bytes", Help: "Bytes of garbage that the last pass found, before it deleted any."}),
+		garbageBytes:  prometheus.NewGauge(prometheus.GaugeOpts{Name: "togo_compactor_garbage_bytes", Help: "Bytes of garbage that the last listing found."}),
+		waiting:       prometheus.NewGauge(prometheus.GaugeOpts{Name: "togo_compactor_garbage_waiting", Help: "Objects that logs have removed, or a listing has found, and that wait for query_grace."}),
+		removed:       counter("deleted_by_log", "Objects deleted because a log has removed them, without a listing."),
 		deleted:       counter("deleted", "Objects deleted as garbage."),
 		deletedBytes:  counter("deleted_bytes", "Bytes of them."),
 		abandonedUpld: counter("uploads_ended", "Unfinished uploads ended as garbage."),
@@ -66,7 +70,7 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 	}
 	if reg != nil {
 		reg.MustRegister(m.merges, m.jobs, m.inputs, m.outputs, m.readBytes, m.wroteBytes, m.rows, m.ids, m.quarantined, m.expires,
-			m.seconds, m.collections, m.garbage, m.garbageBytes, m.deleted, m.deletedBytes, m.abandonedUpld, m.trimmed)
+			m.seconds, m.collections, m.garbage, m.garbageBytes, m.waiting, m.removed, m.deleted, m.deletedBytes, m.abandonedUpld, m.trimmed)
 	}
 	return m
 }
@@ -87,17 +91,22 @@ func (m *metrics) merged(do *task, end *shardlog.MergeEnd, took time.Duration) {
 	m.seconds.Observe(took.Seconds())
 }
 
-func (m *metrics) collected(r garbage.Report, err error) {
-	m.deleted.Add(float64(r.Deleted))
-	m.deletedBytes.Add(float64(r.DeletedBytes))
-	m.abandonedUpld.Add(float64(r.Abandoned))
+func (m *metrics) deletedGarbage(d garbage.Deleted, waiting int) {
+	m.waiting.Set(float64(waiting))
+	m.removed.Add(float64(d.Removed))
+	m.deleted.Add(float64(d.Objects))
+	m.deletedBytes.Add(float64(d.Bytes))
+	m.abandonedUpld.Add(float64(d.Uploads))
+}
+
+func (m *metrics) listed(l garbage.Listed, err error) {
 	if err != nil {
 		m.collections.WithLabelValues("incomplete").Inc()
 		return
 	}
 	m.collections.WithLabelValues("complete").Inc()
-	m.garbageBytes.Set(float64(r.GarbageBytes))
-	for verdict, n := range map[string]int64{"named": r.Named, "may_commit": r.MayCommit, "garbage": r.Garbage, "unknown": r.Unknown, "skipped": r.Skipped} {
+	m.garbageBytes.Set(float64(l.GarbageBytes))
+	for verdict, n := range map[string]int64{"named": l.Named, "may_commit": l.MayCommit, "garbage": l.Garbage, "unknown": l.Unknown, "skipped": l.Skipped} {
 		m.garbage.WithLabelValues(verdict).Set(float64(n))
 	}
 }

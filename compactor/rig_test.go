@@ -55,6 +55,7 @@ func newRigOver(t *testing.T, inner objstore.Store) *rig {
 		t.Fatal(err)
 	}
 	r.cfg = DefaultConfig()
+	r.cfg.ListEvery = time.Nanosecond // each collection lists
 	r.cfg.FanIn, r.cfg.Ratio, r.cfg.MaxInputs = 4, 2, 16
 	r.log = shardlog.OpenWith(r.store.Inner(), 0, shardlog.Config{Logger: slog.New(slog.DiscardHandler), Backoff: r.backoff(), NewNonce: r.nonce, Parallel: 1})
 	r.state = shardlog.NewState(0)

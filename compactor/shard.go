@@ -29,6 +29,9 @@ type shard struct {
 	held    map[string]*held         // objects that merges had trouble with, by key
 	expired time.Duration            // when the retention is looked at next
 
+	// What was removed by the records in (recalled, loadedAt] was folded without a word to the collector.
+	recalled, loadedAt chain.Position
+
 	mu   sync.Mutex // guards snap
 	snap Status
 }
@@ -116,7 +119,8 @@ func (s *shard) follow(ctx context.Context) error {
 }
 
 func (s *shard) loaded(state *shardlog.State) {
-	s.state = state
+	s.state, s.loadedAt = state, state.Position()
+	state.OnRemoved(s.c.garbage.Removed)
 	s.watch = newWatch(state, s.c.d.Clock())
 	if s.jobs == nil { // what was seen of them holds, however often the state is loaded
 		s.jobs = map[string]time.Duration{}

@@ -5,14 +5,13 @@ import (
 	"slices"
 
 	"github.com/togodb/togo/bench/measure"
+	"github.com/togodb/togo/compactor/garbage"
 )
 
 const (
 	hoursPerMonth = 730
-	placementPoll = 5    // seconds between two looks of a process at the placements
-	pageKeys      = 1000 // of a listing's request
-	pageSeconds   = 0.05 // that one takes
-	rolesThatPoll = 2    // router and writer; compactors look seldom
+	placementPoll = 5 // seconds between two looks of a process at the placements
+	rolesThatPoll = 2 // router and writer; compactors look seldom
 )
 
 // dollars of requests. Parts of uploads are PUTs; deleting is free.
@@ -21,7 +20,7 @@ func dollars(p *measure.Prices, c counts) float64 {
 }
 
 // cost makes the whole of a shard's hour.
-func cost(cfg Config, polled counts, perDay float64, h *hour) Volume {
+func cost(cfg Config, w *world, polled counts, perDay float64, h *hour) Volume {
 	shards, processes := float64(cfg.Shards), float64(cfg.Processes)
 	month := shards * hoursPerMonth
 	retained := shards * float64(cfg.RetentionDays) * 24
@@ -34,22 +33,21 @@ func cost(cfg Config, polled counts, perDay float64, h *hour) Volume {
 	}
 	v.StoredBytes = v.BytesPerEvent * perDay * float64(cfg.RetentionDays)
 	polls := 3600.0 / placementPoll * rolesThatPoll * processes * hoursPerMonth
-	objects := v.Fragments // id segments are few beside them
-	pages := objects / pageKeys
-	v.CollectS = pages * pageSeconds
+	collect, seconds := collecting(cfg, w.spreads, v.Fragments) // id segments are few beside them
+	v.CollectS = seconds
 	v.DollarsFlush = dollars(cfg.Prices, h.flushFiles) * month
 	v.DollarsMerge = dollars(cfg.Prices, h.files.less(h.flushFiles)) * month
 	v.DollarsLog = dollars(cfg.Prices, h.log) * month
 	v.DollarsFollow = dollars(cfg.Prices, h.follow)*month + dollars(cfg.Prices, polled)*polls
-	v.DollarsCollect = dollars(cfg.Prices, counts{lists: int64(pages * processes * hoursPerMonth)})
+	v.DollarsCollect = dollars(cfg.Prices, collect)
 	v.DollarsStorage = cfg.Prices.Storage(v.StoredBytes)
 	v.DollarsMonth = v.DollarsFlush + v.DollarsMerge + v.DollarsLog + v.DollarsFollow + v.DollarsCollect + v.DollarsStorage
 	v.DollarsPerMillion = v.DollarsMonth / (perDay * hoursPerMonth / 24 / 1e6)
 	v.DollarsTenantMonth = v.DollarsMonth / float64(cfg.Tenants)
 
 	hourly := h.log.writes + h.log.lists + h.files.writes + h.follow.lists
-	v.WritesPerS = (float64(hourly)*shards + pages*processes + float64(polled.lists)*polls/hoursPerMonth) / 3600
-	all := float64(h.log.total()+h.files.total()+h.follow.total())*month + float64(polled.total())*polls + pages*processes*hoursPerMonth
+	v.WritesPerS = (float64(hourly)*shards + float64(collect.lists+collect.writes)/hoursPerMonth + float64(polled.lists)*polls/hoursPerMonth) / 3600
+	all := float64(h.log.total()+h.files.total()+h.follow.total())*month + float64(polled.total())*polls + float64(collect.total())
 	v.RequestsPerMillion = all / (perDay * hoursPerMonth / 24 / 1e6)
 	v.LogCPUShare = (sum(h.waits) + sum(h.checkpoints) + h.mergeCPU).Seconds() / 3600 * shards / processes
 	return v
@@ -61,12 +59,14 @@ func walls(r *Report) []Wall {
 	perProcess := float64(r.Shards) / float64(r.Processes)
 	const gib = 1 << 30
 	list := []Wall{
-		{What: "seconds to list the store for garbage, which is done every hour", Value: v.CollectS, Limit: 3600,
-			Remedy: "fewer and larger files of tenants with little; compactor.collect_every; one listing for all compactors"},
+		{What: "seconds for a compactor to list its share of the store, which is done every day", Value: v.CollectS, Limit: 24 * 3600,
+			Remedy: "more processes, each with fewer shards; compactor.list_every"},
 		{What: "bytes of memory for the shard states of one process", Value: float64(g.MemoryBytes) * perProcess, Limit: 4 * gib,
 			Remedy: "more processes, each with fewer shards"},
 		{What: "CPU seconds to read the logs of one process's shards at its start", Value: g.StartCPUMs / 1e3 * perProcess, Limit: 30,
 			Remedy: "more processes, each with fewer shards"},
+		{What: "objects that logs have removed and that wait to be deleted, in one compactor's memory", Value: waiting(r, &v) * perProcess, Limit: garbage.MaxWaiting,
+			Remedy: "more processes, each with fewer shards; a shorter compactor.query_grace or collect_every; what is too much is left to the listing"},
 		{What: "ms of the longest checkpoint, against the time between two at a commit every 5 s", Value: g.CheckpointMaxCPUMs, Limit: 64 * 5000,
 			Remedy: "more shards"},
 		{What: "cores for the log's part of commits, checkpoints and merges in one process", Value: v.LogCPUShare, Limit: 1,

@@ -99,7 +99,7 @@ func (r *Report) printVolumes(w io.Writer) {
 	row("  merges", func(v Volume) float64 { return v.DollarsMerge })
 	row("  shard logs", func(v Volume) float64 { return v.DollarsLog })
 	row("  following logs and placements", func(v Volume) float64 { return v.DollarsFollow })
-	row("  listing for garbage", func(v Volume) float64 { return v.DollarsCollect })
+	row("  garbage", func(v Volume) float64 { return v.DollarsCollect })
 	row("  storage", func(v Volume) float64 { return v.DollarsStorage })
 	row("  all", func(v Volume) float64 { return v.DollarsMonth })
 	row("dollars for a million events", func(v Volume) float64 { return v.DollarsPerMillion })
@@ -125,7 +125,7 @@ func (r *Report) Cost() plot.Chart {
 			line("merges", func(v Volume) float64 { return v.DollarsMerge }),
 			line("logs", func(v Volume) float64 { return v.DollarsLog }),
 			line("following", func(v Volume) float64 { return v.DollarsFollow }),
-			line("listing for garbage", func(v Volume) float64 { return v.DollarsCollect }),
+			line("garbage", func(v Volume) float64 { return v.DollarsCollect }),
 			line("storage", func(v Volume) float64 { return v.DollarsStorage }),
 		},
 	}

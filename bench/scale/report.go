@@ -89,13 +89,13 @@ type Volume struct {
 	DollarsMerge       float64 `json:"dollars_month_merge" doc:"requests for files by merges"`
 	DollarsLog         float64 `json:"dollars_month_log" doc:"requests for the shard logs, by writers and merges"`
 	DollarsFollow      float64 `json:"dollars_month_follow" doc:"requests to follow logs and placements"`
-	DollarsCollect     float64 `json:"dollars_month_collect" doc:"listing the store for garbage, every hour by each compactor"`
+	DollarsCollect     float64 `json:"dollars_month_collect" doc:"finding garbage, and deleting it with old records of the logs"`
 	DollarsStorage     float64 `json:"dollars_month_storage" doc:"to keep what is at rest"`
 	DollarsMonth       float64 `json:"dollars_month" doc:"all of these"`
 	DollarsPerMillion  float64 `json:"dollars_per_million" doc:"the same for a million events"`
 	DollarsTenantMonth float64 `json:"dollars_tenant_month" doc:"the same for a tenant"`
 	LogCPUShare        float64 `json:"log_cpu_share" doc:"of one core: the log's part of commits, checkpoints and merges, of all shards of a process"`
-	CollectS           float64 `json:"collect_s" doc:"how long a listing of the store takes, at 50 ms a page of 1,000"`
+	CollectS           float64 `json:"collect_s" doc:"how long a compactor takes to list its share of the store, at 50 ms a page of 1,000"`
 }
 
 // Wall is something that has a limit.

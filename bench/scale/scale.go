@@ -12,7 +12,7 @@
 // Modelled: events are counts, drawn by a Poisson process for each tenant whose shares follow
 // Zipf's law. Flushes follow the writer's rule for age and size (due in hour.go says it again).
 // Sizes of files follow what was measured (docs/figures.md): a fixed part and one for each event. A merge
-// is done at once. Hours before the measured one are entered as compaction leaves them: one fragment
+// is done at once. Listings of the store are reckoned from the placements and the compactor's settings (collect.go). Hours before the measured one are entered as compaction leaves them: one fragment
 // for each tenant and hour, or as many as the target size asks for.
 //
 // One shard stands for all: the one with the median number of tenants. Figures of the whole are its
@@ -122,7 +122,7 @@ func Run(ctx context.Context, cfg Config, tell func(string)) (*Report, error) {
 				r.Growth = append(r.Growth, growth)
 			}
 			if day == days[len(days)-1] {
-				r.Volumes = append(r.Volumes, cost(cfg, r.Placements.polled, perDay, hour))
+				r.Volumes = append(r.Volumes, cost(cfg, world, r.Placements.polled, perDay, hour))
 			}
 		}
 	}

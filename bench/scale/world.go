@@ -23,6 +23,7 @@ type world struct {
 	shard event.ShardID
 	// tenants are those that ever had the shard, with their shares of all events.
 	tenants []member
+	spreads []spread // of all tenants
 }
 
 // member is a tenant of the shard.
@@ -111,7 +112,9 @@ func place(ctx context.Context, cfg Config, out *Placements) (*world, error) {
 	if err := out.lookups(table, cfg); err != nil {
 		return nil, err
 	}
-	return median(table, cfg, share), nil
+	w := median(table, cfg, share)
+	w.spreads = spreads(table, cfg)
+	return w, nil
 }
 
 // move gives n tenants from first on (around the end) their shards of a day.

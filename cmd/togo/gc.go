@@ -28,12 +28,11 @@ type gcCmd struct {
 // then they show less garbage.
 type viewJudges []*shardlog.State
 
-func (v viewJudges) Judge(_ context.Context, id event.ShardID, judge func(*shardlog.State)) (bool, error) {
-	if int(id) >= len(v) {
-		return false, nil
+func (v viewJudges) Judge(_ context.Context, id event.ShardID, judge func(*shardlog.State)) error {
+	if int(id) < len(v) {
+		judge(v[id])
 	}
-	judge(v[id])
-	return true, nil
+	return nil
 }
 
 // foundLine is garbage as the command shows it.
@@ -62,17 +61,12 @@ func (c gcCmd) Run(a *app) error {
 		c.Grace = cfg.Compactor.QueryGrace
 	}
 	out := bufio.NewWriter(a.out)
-	begin, first := time.Now(), true
+	begin := time.Now()
 	collector := garbage.NewCollector(garbage.Config{
 		Store: v.Objects, Judges: viewJudges(v.Shards), Grace: c.Grace, Clock: func() time.Duration { return time.Since(begin) },
-		Tell: func(f garbage.Found) {
-			if first {
-				c.show(out, f)
-			}
-		},
+		Tell: func(f garbage.Found) { c.show(out, f) },
 	})
-	report, err := collector.Pass(a.ctx, true)
-	first = false
+	report, err := collector.List(a.ctx, garbage.Folders())
 	if err != nil {
 		return err
 	}
@@ -90,6 +84,7 @@ func (c gcCmd) Run(a *app) error {
 	if err := out.Flush(); err != nil {
 		return err
 	}
+	var done garbage.Deleted
 	if !c.DryRun {
 		for _, t := range trims {
 			if err := t.do(a.ctx); err != nil {
@@ -97,14 +92,14 @@ func (c gcCmd) Run(a *app) error {
 			}
 		}
 		if report.Garbage+report.Uploads > 0 {
-			if report, err = c.delete(a, collector); err != nil {
+			if done, err = c.delete(a, collector); err != nil {
 				return err
 			}
 		}
 	}
 	fmt.Fprintf(a.out, "RESULT objects=%d named=%d may_commit=%d garbage=%d garbage_bytes=%d unknown=%d uploads=%d deleted=%d deleted_bytes=%d uploads_ended=%d log_objects=%d\n",
 		report.Objects, report.Named, report.MayCommit, report.Garbage, report.GarbageBytes, report.Unknown, report.Uploads,
-		report.Deleted, report.DeletedBytes, report.Abandoned, records)
+		done.Objects, done.Bytes, done.Uploads, records)
 	return nil
 }
 
@@ -170,12 +165,12 @@ func (c gcCmd) show(out *bufio.Writer, f garbage.Found) {
 
 // delete waits for the grace, and deletes what is garbage still: as it was garbage by the
 // same states before, that is all of it.
-func (c gcCmd) delete(a *app, collector *garbage.Collector) (garbage.Report, error) {
+func (c gcCmd) delete(a *app, collector *garbage.Collector) (garbage.Deleted, error) {
 	fmt.Fprintf(a.out, "deleting it in %s, when no query that was planned before can still read it; Ctrl-C keeps it\n", c.Grace)
 	select {
 	case <-a.ctx.Done():
-		return garbage.Report{}, a.ctx.Err()
+		return garbage.Deleted{}, a.ctx.Err()
 	case <-time.After(c.Grace):
 	}
-	return collector.Pass(a.ctx, false)
+	return collector.Delete(a.ctx)
 }

@@ -1,11 +1,13 @@
 package garbage
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"maps"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/togodb/togo/internal/event"
@@ -16,8 +18,8 @@ import (
 // Judges asks the state of a shard about objects. The states must be confirmed.
 type Judges interface {
 	// Judge calls judge with a confirmed state of the shard, and nobody changes the state
-	// meanwhile. It returns false, and calls nothing, if it has no state of this shard.
-	Judge(ctx context.Context, shard event.ShardID, judge func(*shardlog.State)) (bool, error)
+	// meanwhile. It calls nothing if it has no state of this shard.
+	Judge(ctx context.Context, shard event.ShardID, judge func(*shardlog.State)) error
 }
 
 // Config of a Collector.
@@ -26,8 +28,8 @@ type Config struct {
 	Judges Judges
 	Grace  time.Duration        // how long an object must have been garbage before it goes
 	Clock  func() time.Duration // monotonic, since any moment; nothing else decides
-	// Tell, if set, hears of each object and unfinished upload that is garbage, in the order
-	// of the listing, before anything is deleted.
+	// Tell, if set, hears of each object and unfinished upload that a listing finds to be garbage,
+	// in the order of the listing.
 	Tell func(Found)
 }
 
@@ -35,141 +37,67 @@ type Config struct {
 type Found struct {
 	Key    string
 	Bytes  int64
-	Upload bool          // an unfinished upload; Bytes is 0 then
-	Why    string        // for people
-	Left   time.Duration // of the grace
+	Upload bool   // an unfinished upload; Bytes is 0 then
+	Why    string // for people
 }
 
-// Report counts what a pass saw. Objects = Named + MayCommit + Garbage + Unknown + Skipped.
-type Report struct {
-	Objects   int64 // listed
+// Listed counts what a listing saw. Objects = Named + MayCommit + Garbage + Unknown + Skipped.
+type Listed struct {
+	Objects   int64
 	Named     int64
 	MayCommit int64
-	Garbage   int64 // Deleted among them
+	Garbage   int64
 	Unknown   int64 // of a creator that no shard knows, or not named as Togo names objects
 	Skipped   int64 // of shards without a state here
 
 	GarbageBytes int64
-	Deleted      int64
-	DeletedBytes int64
 	Uploads      int64 // unfinished ones that are garbage
-	Abandoned    int64 // of them, those that were ended
 }
 
-// Collector finds garbage and remembers since when. It is for one goroutine.
+// Deleted counts what was deleted. Who asks a store to delete does not learn whether another had
+// asked before.
+type Deleted struct {
+	Objects int64
+	Bytes   int64 // of them, as far as they are known
+	Removed int64 // of Objects, those that a log removed
+	Uploads int64 // unfinished ones that were ended
+}
+
+// Collector knows what waits for its grace, and deletes it. Any number of goroutines may tell it what
+// was removed; List is for one of them at a time, and so is Delete.
 type Collector struct {
-	cfg   Config
-	since map[string]time.Duration // by key: when it was first seen as garbage
+	cfg Config
+
+	mu      sync.Mutex         // guards waiting; never held over a call of the store or of Judges
+	waiting map[string]waiting // by name
 }
 
-// maxWaiting bounds the garbage that waits for its grace, in memory; the rest is found by
-// later passes.
-const maxWaiting = 1 << 20
+// waiting is what is known of an object or an unfinished upload that waits for its grace.
+type waiting struct {
+	since   time.Duration // when it was first known that nothing names it any more
+	bytes   int64
+	removed bool // a log said so, and no listing
+	upload  *objstore.PendingUpload
+}
+
+// MaxWaiting bounds what waits for its grace, in memory; the rest is found by later listings.
+const MaxWaiting = 1 << 20
 
 // batchKeys is how many objects are judged and deleted at a time: what a store deletes
 // with one request.
 const batchKeys = 1000
 
-// NewCollector remembers nothing yet: all garbage is new to it.
+// NewCollector knows of nothing yet.
 func NewCollector(cfg Config) *Collector {
-	return &Collector{cfg: cfg, since: map[string]time.Duration{}}
+	return &Collector{cfg: cfg, waiting: map[string]waiting{}}
 }
 
-// Pass lists the store once, and deletes what has been garbage for the grace, unless dry.
-// After an error the pass is incomplete, and the report tells how far it came. Objects
-// that the store did not delete are in the error and are tried by the next pass.
-func (c *Collector) Pass(ctx context.Context, dry bool) (Report, error) {
-	p := &pass{c: c, dry: dry, waiting: make(map[string]time.Duration, len(c.since))}
-	err := p.run(ctx)
-	if err != nil {
-		// What was not seen again may still be there.
-		for key, at := range c.since {
-			if len(p.waiting) >= maxWaiting {
-				break
-			}
-			if _, seen := p.waiting[key]; !seen && !p.gone[key] {
-				p.waiting[key] = at
-			}
-		}
-	}
-	c.since = p.waiting
-	return p.report, err
-}
-
-type pass struct {
-	c       *Collector
-	dry     bool
-	now     time.Duration // read after the last judgement: what is garbage by then was so at this time at the latest
-	report  Report
-	waiting map[string]time.Duration
-	gone    map[string]bool
-	failed  []error
-}
-
-func (p *pass) run(ctx context.Context) error {
-	p.gone = map[string]bool{}
-	for _, folder := range []string{shardlog.EventsFolder, shardlog.LettersFolder, shardlog.IDsFolder} {
-		if err := p.objects(ctx, folder+"/"); err != nil {
-			return err
-		}
-		// Whoever may not list uploads (a permission of its own) still gets rid of objects.
-		if err := p.uploads(ctx, folder+"/"); err != nil {
-			p.failed = append(p.failed, err)
-		}
-	}
-	return errors.Join(p.failed...)
-}
-
-func (p *pass) objects(ctx context.Context, prefix string) error {
-	batch := make([]candidate, 0, batchKeys)
-	for o, err := range p.c.cfg.Store.List(ctx, prefix, "") {
-		if err != nil {
-			return fmt.Errorf("list %s: %w", prefix, err)
-		}
-		if batch = append(batch, candidate{key: o.Key, bytes: o.Size}); len(batch) == batchKeys {
-			if err := p.take(ctx, batch); err != nil {
-				return err
-			}
-			batch = batch[:0]
-		}
-	}
-	return p.take(ctx, batch)
-}
-
-// uploads ends the unfinished uploads that are garbage.
-func (p *pass) uploads(ctx context.Context, prefix string) error {
-	var batch []candidate
-	for u, err := range objstore.PendingUploads(ctx, p.c.cfg.Store, prefix) {
-		if err != nil {
-			return fmt.Errorf("list unfinished uploads of %s: %w", prefix, err)
-		}
-		batch = append(batch, candidate{key: u.Key, upload: &u})
-	}
-	if err := p.judge(ctx, batch); err != nil {
-		return err
-	}
-	for i := range batch {
-		o := &batch[i]
-		if o.verdict != Garbage || !p.due(o) || p.dry {
-			continue
-		}
-		if err := objstore.AbandonUpload(ctx, p.c.cfg.Store, *o.upload); err != nil {
-			p.failed = append(p.failed, fmt.Errorf("end the unfinished upload of %s: %w", o.key, err))
-			continue
-		}
-		p.report.Abandoned++
-		p.gone[o.name()] = true
-		delete(p.waiting, o.name())
-	}
-	return nil
-}
-
-// candidate is an object or an unfinished upload on its way through a pass.
+// candidate is an object or an unfinished upload on its way through a listing, or that waits.
 type candidate struct {
+	waiting
 	key     string
-	bytes   int64
-	upload  *objstore.PendingUpload
 	creator shardlog.Creator
+	judged  bool // false: no state was there to judge it by
 	verdict Verdict
 	why     string
 }
@@ -182,48 +110,157 @@ func (o *candidate) name() string {
 	return o.key + " " + o.upload.ID
 }
 
-// take judges a batch and deletes what is due of it.
-func (p *pass) take(ctx context.Context, batch []candidate) error {
-	if err := p.judge(ctx, batch); err != nil {
-		return err
+// Waiting is how much waits for its grace.
+func (c *Collector) Waiting() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.waiting)
+}
+
+// Removed tells that a log does not name the object any more, and never will again, by a
+// confirmed state. Whether it is garbage is asked before it is deleted.
+func (c *Collector) Removed(key string, bytes int64) {
+	c.wait(key, waiting{bytes: bytes, removed: true, since: c.cfg.Clock()})
+}
+
+// wait remembers what waits, unless it is known or there are too many.
+func (c *Collector) wait(name string, w waiting) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if _, known := c.waiting[name]; !known && len(c.waiting) < MaxWaiting {
+		c.waiting[name] = w
 	}
-	var due []string
-	bytes := map[string]int64{}
-	for i := range batch {
-		o := &batch[i]
-		if o.verdict != Garbage || !p.due(o) {
+}
+
+// forget ends a wait.
+func (c *Collector) forget(o *candidate) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.waiting, o.name())
+}
+
+// due are the candidates whose grace is over, in order.
+func (c *Collector) due() []*candidate {
+	now := c.cfg.Clock()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var out []*candidate
+	for name, w := range c.waiting {
+		if now-w.since < c.cfg.Grace {
 			continue
 		}
-		due = append(due, o.key)
-		bytes[o.key] = o.bytes
-	}
-	if len(due) == 0 || p.dry {
-		return nil
-	}
-	if err := p.c.cfg.Store.Delete(ctx, due...); err != nil {
-		for key := range objstore.LeftOf(err, due) {
-			delete(bytes, key)
+		o := &candidate{waiting: w, key: name}
+		if w.upload != nil {
+			o.key = w.upload.Key
 		}
-		p.failed = append(p.failed, fmt.Errorf("delete garbage: %w", err))
+		out = append(out, o)
 	}
-	for key, n := range bytes {
-		p.report.Deleted++
-		p.report.DeletedBytes += n
-		p.gone[key] = true
-		delete(p.waiting, key)
+	slices.SortFunc(out, func(a, b *candidate) int { return cmp.Compare(a.name(), b.name()) })
+	return out
+}
+
+// List looks at all objects whose keys begin with one of the prefixes, and at all unfinished uploads; it
+// remembers what is garbage, and deletes nothing. After an error the listing is incomplete, and the counts
+// tell how far it came.
+func (c *Collector) List(ctx context.Context, prefixes []string) (Listed, error) {
+	var l Listed
+	for _, prefix := range prefixes {
+		if err := c.objects(ctx, prefix, &l); err != nil {
+			return l, err
+		}
+	}
+	// Whoever may not list uploads (a permission of its own) still gets rid of objects.
+	var failed []error
+	for _, prefix := range Folders() {
+		if err := c.uploads(ctx, prefix, &l); err != nil {
+			failed = append(failed, err)
+		}
+	}
+	return l, errors.Join(failed...)
+}
+
+// Folders are the prefixes of all objects that shard logs name.
+func Folders() []string {
+	return []string{shardlog.EventsFolder + "/", shardlog.LettersFolder + "/", shardlog.IDsFolder + "/"}
+}
+
+func (c *Collector) objects(ctx context.Context, prefix string, l *Listed) error {
+	batch := make([]*candidate, 0, batchKeys)
+	for o, err := range c.cfg.Store.List(ctx, prefix, "") {
+		if err != nil {
+			return fmt.Errorf("list %s: %w", prefix, err)
+		}
+		if batch = append(batch, &candidate{key: o.Key, waiting: waiting{bytes: o.Size}}); len(batch) == batchKeys {
+			if err := c.take(ctx, batch, l); err != nil {
+				return err
+			}
+			batch = batch[:0]
+		}
+	}
+	return c.take(ctx, batch, l)
+}
+
+func (c *Collector) uploads(ctx context.Context, prefix string, l *Listed) error {
+	var batch []*candidate
+	for u, err := range objstore.PendingUploads(ctx, c.cfg.Store, prefix) {
+		if err != nil {
+			return fmt.Errorf("list unfinished uploads of %s: %w", prefix, err)
+		}
+		batch = append(batch, &candidate{key: u.Key, waiting: waiting{upload: &u}})
+	}
+	return c.take(ctx, batch, l)
+}
+
+// take judges what was listed, and remembers what is garbage of it.
+func (c *Collector) take(ctx context.Context, batch []*candidate, l *Listed) error {
+	if err := c.judge(ctx, batch); err != nil {
+		return err
+	}
+	// A listing may take longer than the grace: what left its log meanwhile has been garbage since now.
+	now := c.cfg.Clock()
+	for _, o := range batch {
+		if l.count(o); o.verdict != Garbage {
+			continue
+		}
+		o.since = now
+		c.wait(o.name(), o.waiting)
+		if c.cfg.Tell != nil {
+			c.cfg.Tell(Found{Key: o.key, Bytes: o.bytes, Upload: o.upload != nil, Why: o.why})
+		}
 	}
 	return nil
 }
 
+func (l *Listed) count(o *candidate) {
+	if o.upload != nil {
+		if o.verdict == Garbage {
+			l.Uploads++
+		}
+		return
+	}
+	l.Objects++
+	switch {
+	case !o.judged:
+		l.Skipped++
+	case o.verdict == Named:
+		l.Named++
+	case o.verdict == MayCommit:
+		l.MayCommit++
+	case o.verdict == Unknown:
+		l.Unknown++
+	case o.verdict == Garbage:
+		l.Garbage++
+		l.GarbageBytes += o.bytes
+	}
+}
+
 // judge asks each shard's state once for the whole batch.
-func (p *pass) judge(ctx context.Context, batch []candidate) error {
+func (c *Collector) judge(ctx context.Context, batch []*candidate) error {
 	shards := map[event.ShardID][]*candidate{}
-	for i := range batch {
-		o := &batch[i]
+	for _, o := range batch {
 		creator, err := shardlog.CreatorOf(o.key)
 		if err != nil {
-			o.why = err.Error()
-			p.count(o)
+			o.judged, o.verdict, o.why = true, Unknown, err.Error()
 			continue
 		}
 		o.creator = creator
@@ -231,69 +268,79 @@ func (p *pass) judge(ctx context.Context, batch []candidate) error {
 	}
 	for _, shard := range slices.Sorted(maps.Keys(shards)) {
 		list := shards[shard]
-		ok, err := p.c.cfg.Judges.Judge(ctx, shard, func(s *shardlog.State) {
+		err := c.cfg.Judges.Judge(ctx, shard, func(s *shardlog.State) {
 			for _, o := range list {
 				o.verdict, o.why = Judge(s, o.key, o.creator)
+				o.judged = true
 			}
 		})
 		if err != nil {
 			return fmt.Errorf("judge objects of shard %s: %w", shard, err)
 		}
-		if !ok {
-			for _, o := range list {
-				if o.upload == nil {
-					p.report.Objects++
-					p.report.Skipped++
-				}
-			}
-			continue
-		}
-		for _, o := range list {
-			p.count(o)
-		}
 	}
-	// A listing may take longer than the grace: what was removed meanwhile has been garbage since now.
-	p.now = p.c.cfg.Clock()
 	return nil
 }
 
-func (p *pass) count(o *candidate) {
-	if o.upload != nil {
-		if o.verdict == Garbage {
-			p.report.Uploads++
+// Delete deletes what has waited for its grace and is garbage. What the store did not delete is in the
+// error, and is tried by the next call.
+func (c *Collector) Delete(ctx context.Context) (Deleted, error) {
+	var d Deleted
+	var failed []error
+	for batch := range slices.Chunk(c.due(), batchKeys) {
+		if err := c.judge(ctx, batch); err != nil {
+			return d, errors.Join(append(failed, err)...)
 		}
-		return
+		for _, o := range batch {
+			// Who may still commit an object may give it up yet; of what else is no garbage nothing is to be awaited.
+			if o.judged && (o.verdict == Named || o.verdict == Unknown) {
+				c.forget(o)
+			}
+		}
+		if err := c.delete(ctx, batch, &d); err != nil {
+			failed = append(failed, err)
+		}
 	}
-	p.report.Objects++
-	switch o.verdict {
-	case Named:
-		p.report.Named++
-	case MayCommit:
-		p.report.MayCommit++
-	case Unknown:
-		p.report.Unknown++
-	case Garbage:
-		p.report.Garbage++
-		p.report.GarbageBytes += o.bytes
-	}
+	return d, errors.Join(failed...)
 }
 
-// due says whether garbage has waited for its grace, and remembers that it waits.
-func (p *pass) due(o *candidate) bool {
-	name := o.name()
-	since, known := p.c.since[name]
-	if !known {
-		since = p.now
-	}
-	left := p.c.cfg.Grace - (p.now - since)
-	if p.c.cfg.Tell != nil {
-		p.c.cfg.Tell(Found{Key: o.key, Bytes: o.bytes, Upload: o.upload != nil, Why: o.why, Left: max(left, 0)})
-	}
-	if left > 0 || p.dry {
-		if known || len(p.waiting) < maxWaiting {
-			p.waiting[name] = since
+// delete deletes the garbage of a batch that was judged.
+func (c *Collector) delete(ctx context.Context, batch []*candidate, d *Deleted) error {
+	var failed []error
+	var keys []string
+	var objects []*candidate
+	for _, o := range batch {
+		if o.verdict != Garbage {
+			continue
 		}
-		return false
+		if o.upload == nil {
+			keys, objects = append(keys, o.key), append(objects, o)
+			continue
+		}
+		if err := objstore.AbandonUpload(ctx, c.cfg.Store, *o.upload); err != nil {
+			failed = append(failed, fmt.Errorf("end the unfinished upload of %s: %w", o.key, err))
+			continue
+		}
+		d.Uploads++
+		c.forget(o)
 	}
-	return true
+	if len(keys) == 0 {
+		return errors.Join(failed...)
+	}
+	err := c.cfg.Store.Delete(ctx, keys...)
+	left := objstore.LeftOf(err, keys)
+	for _, o := range objects {
+		if left[o.key] != nil {
+			continue
+		}
+		d.Objects++
+		d.Bytes += o.bytes
+		if o.removed {
+			d.Removed++
+		}
+		c.forget(o)
+	}
+	if err != nil {
+		failed = append(failed, fmt.Errorf("delete garbage: %w", err))
+	}
+	return errors.Join(failed...)
 }

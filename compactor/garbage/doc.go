@@ -23,14 +23,23 @@
 // a nonce that it does not know, and whatever is not named as Togo names its objects.
 // Fragments that were set aside (quarantine) are named by the state and stay.
 //
+// # How it is found
+//
+// Nearly all garbage is what a log says that it removes: the inputs of a merge, what lies below a
+// floor, what was erased. Who follows the log hears of each such object (Collector.Removed), and no store
+// is listed for it. What a log never named is found by a listing (Collector.List): the uploads of a writer or a
+// merge that died, and what was removed while nobody listened.
+//
+// Both only say what to look at. Whether it is garbage is judged by a confirmed state, for each object, when it is about to
+// go.
+//
 // # When it goes
 //
 // A query that was planned before a merge may still read its inputs. So an object is
 // deleted only after it has been garbage for the grace, by the collector's own monotonic
 // clock, which begins at zero in each process: a restart makes garbage stay longer, and
-// never go earlier.
+// never go earlier. The grace of what a log removed begins when its removal was read: no state that is newer names it.
 //
-// A pass lists what is there and deletes key by key: a key that the store did not delete is
-// deleted by a later pass. An upload that lands after its deletion is listed by a later
-// pass. Several collectors do no harm to each other.
+// Objects are deleted key by key: a key that the store did not delete is
+// asked for again. An upload that lands after its deletion is found by a listing. Several collectors do no harm to each other.
 package garbage

@@ -42,14 +42,14 @@ func newWorld(t *testing.T) *world {
 }
 
 // Judge makes the world the collector's source of states.
-func (w *world) Judge(_ context.Context, s event.ShardID, judge func(*shardlog.State)) (bool, error) {
+func (w *world) Judge(_ context.Context, s event.ShardID, judge func(*shardlog.State)) error {
 	if w.judging != nil {
 		w.judging()
 	}
 	if s == shard {
 		judge(w.state)
 	}
-	return s == shard, nil
+	return nil
 }
 
 func (w *world) collector(grace time.Duration) *Collector {
@@ -57,6 +57,13 @@ func (w *world) collector(grace time.Duration) *Collector {
 		Store: w.store, Judges: w, Grace: grace, Clock: func() time.Duration { return w.now },
 		Tell: func(f Found) { w.told = append(w.told, f) },
 	})
+}
+
+// pass lists everything, and deletes what is due.
+func pass(ctx context.Context, c *Collector) (Listed, Deleted, error) {
+	l, listing := c.List(ctx, Folders())
+	d, err := c.Delete(ctx)
+	return l, d, errors.Join(listing, err)
 }
 
 func (w *world) append(r *shardlog.Record) *shardlog.Record {
@@ -238,40 +245,37 @@ func TestPass(t *testing.T) {
 	before := w.stored()
 
 	c := w.collector(time.Minute)
-	r, err := c.Pass(t.Context(), false)
-	want := Report{Objects: 7, Named: 2, MayCommit: 1, Garbage: 2, Unknown: 1, Skipped: 1, GarbageBytes: int64(len(orphan) + len(given))}
-	if err != nil || r != want {
-		t.Fatalf("first pass: %+v, %v; want %+v", r, err, want)
-	}
-	if !slices.Equal(w.stored(), before) {
-		t.Fatal("the first pass deleted something within the grace")
+	l, d, err := pass(t.Context(), c)
+	want := Listed{Objects: 7, Named: 2, MayCommit: 1, Garbage: 2, Unknown: 1, Skipped: 1, GarbageBytes: int64(len(orphan) + len(given))}
+	if err != nil || l != want || d != (Deleted{}) || c.Waiting() != 2 {
+		t.Fatalf("first pass: %+v, %+v, %d wait, %v; want %+v", l, d, c.Waiting(), err, want)
 	}
 	w.now += time.Minute - 1
-	if r, err = c.Pass(t.Context(), false); err != nil || r.Deleted != 0 {
-		t.Fatalf("within the grace: %+v, %v", r, err)
+	if _, d, err = pass(t.Context(), c); err != nil || d != (Deleted{}) {
+		t.Fatalf("within the grace: %+v, %v", d, err)
 	}
 	w.now++
-	if r, err = c.Pass(t.Context(), true); err != nil || r.Deleted != 0 || r.Garbage != 2 {
-		t.Fatalf("dry: %+v, %v", r, err)
+	if _, d, err := pass(t.Context(), w.collector(time.Minute)); err != nil || d != (Deleted{}) {
+		t.Fatalf("a collector that has just begun: %+v, %v", d, err)
 	}
-	if again, err := w.collector(time.Minute).Pass(t.Context(), false); err != nil || again.Deleted != 0 {
-		t.Fatalf("a collector that has just begun: %+v, %v", again, err)
+	if !slices.Equal(w.stored(), before) {
+		t.Fatal("something was deleted within the grace")
 	}
-	// One of the two is refused: the other goes, and the next pass tries again.
+	// One of the two is refused: the other goes, and the next call tries again, without a listing.
 	w.store.Add(objstore.Rule{Op: objstore.OpDelete, Key: orphan, Times: 1, Effect: objstore.FailBefore, Err: objstore.ErrUnavailable})
-	r, err = c.Pass(t.Context(), false)
-	if !errors.Is(err, objstore.ErrUnavailable) || r.Deleted != 1 || r.DeletedBytes != int64(len(given)) {
-		t.Fatalf("one refused: %+v, %v", r, err)
+	d, err = c.Delete(t.Context())
+	if !errors.Is(err, objstore.ErrUnavailable) || d.Objects != 1 || d.Bytes != int64(len(given)) {
+		t.Fatalf("one refused: %+v, %v", d, err)
 	}
-	if r, err = c.Pass(t.Context(), false); err != nil || r.Deleted != 1 {
-		t.Fatalf("after it: %+v, %v", r, err)
+	if d, err = c.Delete(t.Context()); err != nil || d.Objects != 1 || c.Waiting() != 0 {
+		t.Fatalf("after it: %+v, %v", d, err)
 	}
 	left := slices.DeleteFunc(before, func(key string) bool { return key == orphan || key == given })
 	if !slices.Equal(w.stored(), left) {
 		t.Fatalf("left: %q, want %q", w.stored(), left)
 	}
 	for _, f := range w.told {
-		if f.Key != orphan && f.Key != given || f.Why == "" || f.Left > time.Minute {
+		if f.Key != orphan && f.Key != given || f.Why == "" {
 			t.Errorf("told of %+v", f)
 		}
 	}
@@ -292,17 +296,76 @@ func TestSlowListing(t *testing.T) {
 		w.append(&shardlog.Record{Kind: shardlog.KindErase, Erase: &shardlog.Erase{Tenant: "acme", Floor: event.Timestamp((bucket + 3600) * 1e9)}})
 	}
 	for range 2 {
-		if r, err := c.Pass(t.Context(), false); err != nil || r.Garbage != 1 || r.Deleted != 0 {
-			t.Fatalf("%+v, %v", r, err)
+		if l, d, err := pass(t.Context(), c); err != nil || l.Garbage != 1 || d.Objects != 0 {
+			t.Fatalf("%+v, %+v, %v", l, d, err)
 		}
 	}
 	w.now += time.Minute
-	if r, err := c.Pass(t.Context(), false); err != nil || r.Deleted != 1 {
-		t.Fatalf("after the grace: %+v, %v", r, err)
+	if d, err := c.Delete(t.Context()); err != nil || d.Objects != 1 {
+		t.Fatalf("after the grace: %+v, %v", d, err)
 	}
 }
 
-// TestListFails: what a pass that was cut off did not see has not lost its place.
+// TestRemoved: what a log has removed goes after its grace, without a listing. What is named, or may still be, stays,
+// whatever the collector was told.
+func TestRemoved(t *testing.T) {
+	w := newWorld(t)
+	c := w.collector(time.Minute)
+	w.state.OnRemoved(c.Removed)
+	w.claim()
+	a, b, live, aside := w.claimed(1), w.claimed(2), w.claimed(3), w.claimed(4)
+	for i, key := range []string{a, b, live, aside} {
+		w.put(key)
+		w.commit(key, uint64(i)+2)
+	}
+	may := w.claimed(9)
+	w.put(may)
+	w.append(&shardlog.Record{Kind: shardlog.KindQuarantine, Quarantine: &shardlog.Quarantine{Key: aside, Reason: "bits"}})
+	job, out := w.begin(a, b)
+	w.put(out(0))
+	w.end(job, []string{out(0)}, a, b)
+	if c.Waiting() != 2 {
+		t.Fatalf("%d wait for their grace, and not the two inputs", c.Waiting())
+	}
+	for _, key := range []string{live, aside, may, out(0), "data/acme/notes.txt", a} {
+		c.Removed(key, 1)
+	}
+	w.store.Add(objstore.Rule{Op: objstore.OpList, Effect: objstore.FailBefore, Err: errors.New("listed"), Times: 1 << 30})
+	w.now += time.Minute - 1
+	if d, err := c.Delete(t.Context()); err != nil || d != (Deleted{}) {
+		t.Fatalf("within the grace: %+v, %v", d, err)
+	}
+	w.now++
+	d, err := c.Delete(t.Context())
+	if want := (Deleted{Objects: 2, Bytes: int64(len(a) + len(b)), Removed: 2}); err != nil || d != want {
+		t.Fatalf("%+v, %v; want %+v", d, err, want)
+	}
+	if c.Waiting() != 1 {
+		t.Errorf("%d wait, and not only what its writer may give up yet", c.Waiting())
+	}
+	w.store.Clear()
+	for _, key := range []string{live, aside, may, out(0)} {
+		if !slices.Contains(w.stored(), key) {
+			t.Errorf("%s is gone", key)
+		}
+	}
+	// All that is left of the tenant's, set aside or not.
+	w.append(&shardlog.Record{Kind: shardlog.KindErase, Erase: &shardlog.Erase{Tenant: "acme", Floor: event.Timestamp((bucket + 3600) * 1e9)}})
+	below := bucket + 3600
+	w.append(&shardlog.Record{Kind: shardlog.KindExpire, Expire: &shardlog.Expire{IDsBelow: &below, Floors: []shardlog.Floor{
+		{Table: shardlog.TableEvents, Floor: event.Timestamp(below * 1e9)}, {Table: shardlog.TableDeadLetters, Floor: event.Timestamp(below * 1e9)},
+	}}})
+	w.claim()
+	w.now += time.Minute
+	if d, err := c.Delete(t.Context()); err != nil || d.Objects != 8 {
+		t.Errorf("an erasure and the end of the ids: %+v, %v", d, err)
+	}
+	if left := w.stored(); len(left) > 0 {
+		t.Errorf("left: %q", left)
+	}
+}
+
+// TestListFails: what a listing that was cut off did not see has not lost its place.
 func TestListFails(t *testing.T) {
 	w := newWorld(t)
 	w.claim()
@@ -310,16 +373,13 @@ func TestListFails(t *testing.T) {
 	w.put(orphan)
 	w.claim()
 	c := w.collector(time.Minute)
-	if _, err := c.Pass(t.Context(), false); err != nil {
+	if _, _, err := pass(t.Context(), c); err != nil {
 		t.Fatal(err)
 	}
 	w.now += time.Minute
 	w.store.Add(objstore.Rule{Op: objstore.OpList, Key: "data/", Times: 1, Effect: objstore.FailBefore, Err: objstore.ErrUnavailable})
-	if r, err := c.Pass(t.Context(), false); !errors.Is(err, objstore.ErrUnavailable) || r.Deleted != 0 {
-		t.Fatalf("%+v, %v", r, err)
-	}
-	if r, err := c.Pass(t.Context(), false); err != nil || r.Deleted != 1 {
-		t.Fatalf("%+v, %v", r, err)
+	if _, d, err := pass(t.Context(), c); !errors.Is(err, objstore.ErrUnavailable) || d.Objects != 1 {
+		t.Fatalf("%+v, %v", d, err)
 	}
 }
 
@@ -332,9 +392,9 @@ func TestManyObjects(t *testing.T) {
 	}
 	w.claim()
 	c := w.collector(0)
-	r, err := c.Pass(t.Context(), false)
-	if want := int64(2*batchKeys + 10); err != nil || r.Deleted != want || r.Objects != want {
-		t.Fatalf("%+v, %v", r, err)
+	l, d, err := pass(t.Context(), c)
+	if want := int64(2*batchKeys + 10); err != nil || d.Objects != want || l.Objects != want {
+		t.Fatalf("%+v, %+v, %v", l, d, err)
 	}
 	if left := w.stored(); len(left) > 0 {
 		t.Fatal(fmt.Sprint(len(left), " objects left"))

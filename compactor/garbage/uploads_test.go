@@ -67,13 +67,13 @@ func TestUnfinishedUploads(t *testing.T) {
 	c := NewCollector(Config{Store: m, Judges: w, Grace: time.Minute, Clock: func() time.Duration { return w.now }})
 	expect := func(what string, ended int64, left string) {
 		t.Helper()
-		r, err := c.Pass(t.Context(), false)
+		_, d, err := pass(t.Context(), c)
 		ids := ""
 		for _, u := range m.pending {
 			ids += u.ID
 		}
-		if refused := m.refuse != ""; r.Abandoned != ended || ids != left || refused != errors.Is(err, objstore.ErrUnavailable) {
-			t.Fatalf("%s: %d ended, %q are left; want %d and %q; %v", what, r.Abandoned, ids, ended, left, err)
+		if refused := m.refuse != ""; d.Uploads != ended || ids != left || refused != errors.Is(err, objstore.ErrUnavailable) {
+			t.Fatalf("%s: %d ended, %q are left; want %d and %q; %v", what, d.Uploads, ids, ended, left, err)
 		}
 		w.now += time.Minute
 	}
@@ -97,7 +97,7 @@ func TestUploadsThatCannotBeListed(t *testing.T) {
 	w.claim()
 	denied := errors.New("access denied")
 	c := NewCollector(Config{Store: &multipart{Store: w.store, closed: denied}, Judges: w, Clock: func() time.Duration { return w.now }})
-	if r, err := c.Pass(t.Context(), false); !errors.Is(err, denied) || r.Deleted != 2 {
-		t.Fatalf("%+v, %v", r, err)
+	if _, d, err := pass(t.Context(), c); !errors.Is(err, denied) || d.Objects != 2 {
+		t.Fatalf("%+v, %v", d, err)
 	}
 }

@@ -50,7 +50,7 @@ func TestFault_double_count_by_processes(t *testing.T) {
 	}
 	c := s.process("compactor", addr(t), "run", "--target", "compactor", "--set", "compactor.poll=50ms", "--set", "compactor.fan_in=3",
 		"--set", "compactor.ratio=2", "--set", "compactor.quiet_after=2s", "--set", "compactor.quiet_newest_after=2s", "--set", "compactor.query_grace=500ms",
-		"--set", "compactor.collect_every=200ms", "--set", "compactor.job_timeout=1s")
+		"--set", "compactor.collect_every=200ms", "--set", "compactor.list_every=1s", "--set", "compactor.job_timeout=1s")
 	for kill := range kills {
 		c.begin()
 		time.Sleep(time.Duration(s.rng.Int64N(int64(700 * time.Millisecond))))

@@ -25,7 +25,7 @@ func (s *small) objects(prefix string) (out []string) {
 // TestEraseATenant: all of a tenant goes, objects too, while others keep theirs; what comes late of it
 // is kept out, and no payload of it is kept anywhere.
 func TestEraseATenant(t *testing.T) {
-	s := newSmall(t, "--set", "compactor.query_grace=500ms", "--set", "compactor.collect_every=300ms", "--set", "compactor.poll=100ms")
+	s := newSmall(t, "--set", "compactor.query_grace=500ms", "--set", "compactor.collect_every=300ms", "--set", "compactor.list_every=1s", "--set", "compactor.poll=100ms")
 	day := time.Date(2026, 3, 4, 12, 0, 0, 0, time.UTC)
 	secret := func(m feed.Message) feed.Message {
 		m.Value = append(m.Value[:len(m.Value)-1], `,"secret":"xyzzy"}`...)

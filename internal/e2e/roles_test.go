@@ -33,7 +33,7 @@ store:
   s3: {bucket: %s, prefix: %s, endpoint: %q, region: %s, path_style: true, access_key_id: %s, secret_access_key: %s}
 router: {session_timeout: 6s, commit_every: 300ms}
 writer: {flush_age: 700ms, small_tenant_age: 1500ms, flush_bytes: 256KiB, checkpoint_every: 8, reclaim_after: 1s}
-compactor: {poll: 200ms, fan_in: 4, ratio: 2, quiet_after: 2s, quiet_newest_after: 3s, query_grace: 3s, collect_every: 1s, job_timeout: 5s, keep_records: 8}
+compactor: {poll: 200ms, fan_in: 4, ratio: 2, quiet_after: 2s, quiet_newest_after: 3s, query_grace: 3s, collect_every: 1s, list_every: 2s, job_timeout: 5s, keep_records: 8}
 `
 
 // TestRolesOverS3 runs each role in processes of its own against an S3 server and

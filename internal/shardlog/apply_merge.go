@@ -117,6 +117,7 @@ func (s *State) checkMergeEnd(r *Record) (func(), error) {
 		s.closeJob(at)
 		for _, e := range inputs {
 			s.remove(e)
+			s.removed(e)
 		}
 		for _, f := range x.Fragments {
 			s.addFragment(f)

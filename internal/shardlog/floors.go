@@ -1,6 +1,7 @@
 package shardlog
 
 import (
+	"maps"
 	"math"
 	"slices"
 
@@ -42,6 +43,11 @@ func (s *State) Floor(t event.TenantID, table Table) (floor event.Timestamp, era
 	own := s.floors(t)
 	floor = max(own.of(table), s.floors("").of(table))
 	return floor, table == TableEvents && own.Erased != noFloor && own.Erased == floor
+}
+
+// Floored are the tenants with floors of their own, by a retention or an erasure, in order.
+func (s *State) Floored() []event.TenantID {
+	return slices.DeleteFunc(slices.Sorted(maps.Keys(s.small.Floors)), func(t event.TenantID) bool { return t == "" })
 }
 
 // Erased is the event time below which a tenant's events were erased: whatever
@@ -161,12 +167,19 @@ func (s *State) dropFragments(upTo int64, gone func(*Fragment) bool) {
 				for _, e := range slices.Clone(list) {
 					if gone(e.fragment) {
 						s.remove(e)
+						s.removed(e)
 					}
 				}
 			}
 		}
 	}
-	s.small.Quarantined = slices.DeleteFunc(s.Quarantined(), func(f Fragment) bool { return gone(&f) })
+	s.small.Quarantined = slices.DeleteFunc(s.Quarantined(), func(f Fragment) bool {
+		out := gone(&f)
+		if out {
+			s.removed(&entry{fragment: &f})
+		}
+		return out
+	})
 }
 
 // dropIDs drops the id buckets that start below a second, and the segments that
@@ -181,6 +194,7 @@ func (s *State) dropIDs(below int64) {
 		for _, e := range list {
 			if buckets := e.segment.Buckets; buckets[len(buckets)-1].Bucket < below && !e.dead {
 				s.remove(e)
+				s.removed(e)
 			}
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/togodb/togo/internal/chain"
+	"github.com/togodb/togo/internal/event"
 	"github.com/togodb/togo/internal/objstore"
 )
 
@@ -141,4 +142,36 @@ func (l *Log) checkHole(ctx context.Context, p chain.Position, later []error) er
 		return nil
 	}
 	return nil
+}
+
+// Taken is what records took out of a shard.
+type Taken struct {
+	Inputs []string         // of merges that ended
+	Erased []event.TenantID // whose objects the records do not name
+}
+
+// Taken reads the records in (after, to], as far as they are still there.
+func (l *Log) Taken(ctx context.Context, after, to chain.Position) (Taken, error) {
+	var out Taken
+	for after < to {
+		batch, err := l.ReadAfter(ctx, after, int(min(followBatch, to-after)))
+		var trimmed *chain.TrimmedError
+		if errors.As(err, &trimmed) {
+			after = trimmed.Base
+			continue
+		}
+		if err != nil || len(batch) == 0 {
+			return out, err
+		}
+		for _, one := range batch {
+			if end := one.Record.MergeEnd; end != nil {
+				out.Inputs = append(out.Inputs, end.Inputs...)
+			}
+			if x := one.Record.Erase; x != nil {
+				out.Erased = append(out.Erased, x.Tenant)
+			}
+		}
+		after += chain.Position(len(batch))
+	}
+	return out, nil
 }

@@ -92,13 +92,14 @@ type State struct {
 	settling *IntakeSet             // intake offsets of the newest plan that none of them has
 	fresh    *IntakeSet             // and of records since
 
-	fragments    int             // live ones, with those of packed days
-	idSegments   int             // likewise; none of them is packed
-	sinceRecords int             // records folded since the last checkpoint that s knows of
-	sinceBytes   int64           // and their bytes
-	planned      *CheckpointPlan // not yet written
-	parent       chain.Position  // the root that names the runs; 0: the next checkpoint builds on none
-	own          string          // nonce of the caller's claim; see lineage.go
+	fragments    int                           // live ones, with those of packed days
+	idSegments   int                           // likewise; none of them is packed
+	sinceRecords int                           // records folded since the last checkpoint that s knows of
+	sinceBytes   int64                         // and their bytes
+	planned      *CheckpointPlan               // not yet written
+	parent       chain.Position                // the root that names the runs; 0: the next checkpoint builds on none
+	own          string                        // nonce of the caller's claim; see lineage.go
+	gone         func(key string, bytes int64) // see OnRemoved; nil: nobody
 	layout       layout
 }
 
@@ -169,6 +170,22 @@ func (s *State) Jobs() []Job { return slices.Clone(s.small.Jobs) }
 
 // Quarantined are the fragments that were set aside, by key.
 func (s *State) Quarantined() []Fragment { return slices.Clone(s.small.Quarantined) }
+
+// OnRemoved has gone called with the key and the bytes of each object that a record leaves without a name from now on. A clone
+// tells nobody.
+func (s *State) OnRemoved(gone func(key string, bytes int64)) { s.gone = gone }
+
+// removed tells that nothing names the object any more.
+func (s *State) removed(e *entry) {
+	if s.gone == nil {
+		return
+	}
+	if e.segment != nil {
+		s.gone(e.segment.Key, e.segment.Bytes)
+		return
+	}
+	s.gone(e.fragment.Key, e.fragment.Bytes)
+}
 
 // Counts are the numbers of live fragments and id segments.
 func (s *State) Counts() (fragments, segments int) {

@@ -35,6 +35,7 @@ func drawCompaction(r *rand.Rand) compactionPlan {
 	c.JobTimeout = delay(r, 30*time.Second, 5*time.Minute)
 	c.ExpireEvery = delay(r, 5*time.Second, 2*time.Minute)
 	c.QueryGrace = delay(r, time.Second, 3*time.Minute)
+	c.ListEvery = delay(r, 5*time.Second, 10*time.Minute)
 	c.KeepRecords = r.IntN(2) * r.IntN(20)
 	c.ReadTries = 1 + r.IntN(3)
 	p := compactionPlan{processes: r.IntN(3), config: c, targetBytes: 4_000 + r.Int64N(60_000), collect: delay(r, 5*time.Second, 2*time.Minute)}
@@ -102,10 +103,10 @@ func (p *compactorProcess) collect() {
 	if report.Unknown > 0 {
 		p.w.fail("%s: a collection found %d objects whose creators no shard log knows", p.Name, report.Unknown)
 	}
-	if report.Garbage > 0 {
+	if report.Garbage > 0 || report.Deleted.Objects > 0 {
 		p.restless = p.w.Now()
 	}
-	p.w.Note("%s collected %d of %d: %s", p.Name, report.Deleted, report.Objects, short(err))
+	p.w.Note("%s collected %d, listed %d: %s", p.Name, report.Deleted.Objects, report.Objects, short(err))
 }
 
 // broken makes the run fail if an error says that the store is not as it was left, or that the compactor

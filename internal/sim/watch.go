@@ -70,13 +70,15 @@ func (v *watch) log(id event.ShardID) *logWatch {
 	return l
 }
 
-// newestPlacements is a hint, the only object that changes.
-const newestPlacements = "placements/newest"
+// isHint: hints are the only objects that change: which placements are the newest, and when a shard's share of the store was listed.
+func isHint(key string) bool {
+	return key == "placements/newest" || strings.HasPrefix(key, "shards/") && strings.HasSuffix(key, "/listed")
+}
 
 // beforePut: who overwrites an object writes the same bytes again.
 func (v *watch) beforePut(key string, body []byte) error {
 	old, err := v.w.objects.Get(context.Background(), key)
-	if err == nil && !bytes.Equal(old, body) && key != newestPlacements {
+	if err == nil && !bytes.Equal(old, body) && !isHint(key) {
 		return fmt.Errorf("object %s is overwritten with other bytes", key)
 	}
 	return nil

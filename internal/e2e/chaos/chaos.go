@@ -104,7 +104,7 @@ shard_topic: {cluster: main, name: togo-shards, partitions: %d}
 router: {session_timeout: 2s, commit_every: 300ms}
 writer: {flush_age: 500ms, small_tenant_age: 1s, flush_bytes: 128KiB, small_tenant_bytes: 8KiB, checkpoint_every: 8,
   reclaim_after: 1s, memory_budget: 64MiB, dedup_budget: 8MiB, fetch_bytes: 8MiB, stop_timeout: 20s}
-compactor: {poll: 200ms, fan_in: 4, ratio: 2, quiet_after: 2s, quiet_newest_after: 4s, query_grace: 5s, collect_every: 2s,
+compactor: {poll: 200ms, fan_in: 4, ratio: 2, quiet_after: 2s, quiet_newest_after: 4s, query_grace: 5s, collect_every: 2s, list_every: 4s,
   job_timeout: 8s, expire_every: 5s, keep_records: 8, merge_memory: 32MiB}
 `
 
