@@ -190,6 +190,11 @@ func (ix *Index) partLoaded(l *load, p *part, data []byte) error {
 		}
 		ix.enforce()
 	}
+	for tenant, u := range b.units {
+		if u.resident && decoded.Of(tenant).Len() == 0 {
+			ix.cover(u, p.slot) // no ids of the tenant: nothing is missing
+		}
+	}
 	if !all {
 		p.headOnly = true
 		ix.keepHead(p, decoded.Head, l.tenant)

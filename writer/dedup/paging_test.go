@@ -154,18 +154,12 @@ func TestHotTenantIsPagedIn(t *testing.T) {
 
 // Bytes is what the heap holds, with many tenants and buckets, within a tenth.
 func TestBytesAreTrue(t *testing.T) {
-	heap := func() int64 {
-		var m runtime.MemStats
-		runtime.GC()
-		runtime.ReadMemStats(&m)
-		return int64(m.HeapAlloc)
-	}
 	for name, shape := range map[string]struct{ tenants, buckets, ids int }{
 		"few large":  {4, 10, 5000},
 		"many small": {500, 10, 40},
 	} {
 		t.Run(name, func(t *testing.T) {
-			before := heap()
+			before := heapBytes()
 			ix := New(DefaultConfig())
 			r := rand.New(rand.NewPCG(1, 2))
 			for b := range shape.buckets {
@@ -186,13 +180,44 @@ func TestBytesAreTrue(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			grown, said := heap()-before, ix.Bytes()
+			grown, said := heapBytes()-before, ix.Bytes()
 			ids := ix.Stats().ResidentIDs
 			t.Logf("heap %d, said %d: %.1f bytes an id of %d", grown, said, float64(said)/float64(ids), ids)
 			if d := float64(grown-said) / float64(grown); d > 0.1 || d < -0.1 {
 				t.Errorf("heap grew by %d, Bytes says %d", grown, said)
 			}
 			runtime.KeepAlive(ix)
+		})
+	}
+}
+
+// A tenant that has ids in one of many segments is warm when they were read: it is
+// in none of the others, and they are not read for it again.
+func TestTenantOfOneSegmentIsWarm(t *testing.T) {
+	for name, cfg := range map[string]Config{"whole": small(16 << 20), "heads": {BudgetBytes: 16 << 20, TenantQuotaBytes: 16 << 20, BucketSeconds: 600, SmallReadBytes: 0, MaxReadBytes: 1, HotChecks: 64}} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, cfg)
+			const segments = 20
+			for s := range segments {
+				entries := w.store("large", 600, s*100, s*100+100)
+				if s == 3 {
+					entries = append(entries, w.store("tiny", 600, 0, 1)...)
+				}
+				w.put(entries)
+			}
+			w.restart()
+			mustBe(t, w.settle("tiny", 600, identity("tiny", 600, 1), 7), VerdictNew)
+			before := w.reads
+			for n := range 100 {
+				mustBe(t, w.settle("tiny", 600, identity("tiny", 600, 2+n), 7), VerdictNew)
+			}
+			if w.reads != before {
+				t.Fatalf("%d reads for 100 ids of a tenant whose segment was read", w.reads-before)
+			}
+			if u := w.ix.buckets[600].units["tiny"]; name == "whole" && u.covered.n != segments {
+				t.Fatalf("%d of %d segments are covered", u.covered.n, segments)
+			}
+			w.verify()
 		})
 	}
 }

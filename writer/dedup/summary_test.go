@@ -65,15 +65,9 @@ func TestSummaryDeniesNoneOfItsIDs(t *testing.T) {
 
 // A summary's bytes are what the heap grows by, and at most 4 an id, from what was expected up to many times as much.
 func TestSummaryBytesAreTrueAndFew(t *testing.T) {
-	heap := func() int64 {
-		var m runtime.MemStats
-		runtime.GC()
-		runtime.ReadMemStats(&m)
-		return int64(m.HeapAlloc)
-	}
 	r := rand.New(rand.NewPCG(3, 4))
 	hashes := make([]uint64, 5000)
-	before := heap()
+	before := heapBytes()
 	var s summary
 	for round := range 160 {
 		for i := range hashes {
@@ -84,7 +78,7 @@ func TestSummaryBytesAreTrueAndFew(t *testing.T) {
 		if round%20 != 3 {
 			continue
 		}
-		grown := heap() - before
+		grown := heapBytes() - before
 		if diff := float64(grown-s.bytes) / float64(s.bytes); diff > 0.03 || diff < -0.03 {
 			t.Errorf("%d ids: heap grew by %d, the summary says %d", s.ids, grown, s.bytes)
 		}

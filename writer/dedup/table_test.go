@@ -2,6 +2,7 @@ package dedup
 
 import (
 	"encoding/binary"
+	"fmt"
 	"math/rand/v2"
 	"runtime"
 	"testing"
@@ -31,6 +32,15 @@ func hashes() map[string]func(*rand.Rand) event.Hash {
 		return randomHash(r)
 	}
 	return map[string]func(*rand.Rand) event.Hash{"uniform": randomHash, "crafted": crafted, "edges": edges}
+}
+
+// heapBytes is what is alive; pools let go of what they keep at the second collection.
+func heapBytes() int64 {
+	var m runtime.MemStats
+	runtime.GC()
+	runtime.GC()
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapAlloc)
 }
 
 // Pending ids agree with a map through puts and removes.
@@ -89,64 +99,99 @@ func TestPendingAgreesWithMap(t *testing.T) {
 	}
 }
 
-// A table agrees with a map through puts.
+// A table agrees with a map through puts, whatever room it began with, and when it is trimmed.
 func TestTableAgreesWithMap(t *testing.T) {
 	for name, next := range hashes() {
-		t.Run(name, func(t *testing.T) {
-			r := rand.New(rand.NewPCG(1, 2))
-			var tab table
-			want := map[event.Hash]uint32{}
-			var keys []event.Hash
-			for step := range 30000 {
-				h := next(r)
-				if len(keys) > 0 && r.IntN(4) == 0 {
-					h = keys[r.IntN(len(keys))]
+		for _, room := range []int{0, 100, 5000, 100_000} {
+			t.Run(fmt.Sprint(name, room), func(t *testing.T) {
+				r := rand.New(rand.NewPCG(1, 2))
+				var tab table
+				if room > 0 {
+					tab = presized(room)
 				}
-				_, there := want[h]
-				if tab.put(&h, uint32(step+1)) == there {
-					t.Fatalf("step %d: put of %x: there was %v", step, h, there)
+				want := map[event.Hash]uint32{}
+				var keys []event.Hash
+				for step := range 30000 {
+					h := next(r)
+					if len(keys) > 0 && r.IntN(4) == 0 {
+						h = keys[r.IntN(len(keys))]
+					}
+					_, there := want[h]
+					if tab.put(&h, uint32(step+1)) == there {
+						t.Fatalf("step %d: put of %x: there was %v", step, h, there)
+					}
+					if !there {
+						want[h] = uint32(step + 1)
+						keys = append(keys, h)
+					}
+					if tab.len != len(want) {
+						t.Fatalf("step %d: %d entries, want %d", step, tab.len, len(want))
+					}
+					if step%7000 == 6999 {
+						tab.trim()
+					}
 				}
-				if !there {
-					want[h] = uint32(step + 1)
-					keys = append(keys, h)
+				for _, h := range keys {
+					p, ok := tab.get(&h)
+					if wp, wok := want[h]; ok != wok || p != wp {
+						t.Fatalf("%x: got %d %v, want %d %v", h, p, ok, wp, wok)
+					}
 				}
-				if tab.len != len(want) {
-					t.Fatalf("step %d: %d entries, want %d", step, tab.len, len(want))
+				for range 1000 {
+					h := next(r)
+					if _, ok := tab.get(&h); ok != (want[h] != 0) {
+						t.Fatalf("%x is there: %t, want %t", h, ok, want[h] != 0)
+					}
 				}
+			})
+		}
+	}
+}
+
+// A presized table's bytes are true, at most 25 an id when it holds what it was made for, or when
+// it holds less and was trimmed.
+func TestPresizedTableBytesAreTrueAndFew(t *testing.T) {
+	for _, size := range []int{50_000, 80_000, 113_000} {
+		for _, trim := range []bool{false, true} {
+			r := rand.New(rand.NewPCG(3, 4))
+			before := heapBytes()
+			tab := presized(size)
+			ids := size
+			if trim {
+				ids /= 2
 			}
-			for _, h := range keys {
-				p, ok := tab.get(&h)
-				if wp, wok := want[h]; ok != wok || p != wp {
-					t.Fatalf("%x: got %d %v, want %d %v", h, p, ok, wp, wok)
-				}
+			for range ids {
+				h := randomHash(r)
+				tab.put(&h, 1)
 			}
-			for range 1000 {
-				h := next(r)
-				if _, ok := tab.get(&h); ok != (want[h] != 0) {
-					t.Fatalf("%x is there: %t, want %t", h, ok, want[h] != 0)
-				}
+			if trim {
+				tab.trim()
 			}
-		})
+			grown := heapBytes() - before
+			if diff := float64(grown-tab.bytes) / float64(tab.bytes); diff > 0.03 || diff < -0.03 {
+				t.Errorf("for %d, trimmed %t: heap grew by %d, the table says %d", size, trim, grown, tab.bytes)
+			}
+			if perID := float64(tab.bytes) / float64(tab.len); perID > maxIDBytes {
+				t.Errorf("for %d, trimmed %t: %.2f bytes an id", size, trim, perID)
+			} else {
+				t.Logf("for %d, trimmed %t: %.2f bytes an id", size, trim, perID)
+			}
+			runtime.KeepAlive(&tab)
+		}
 	}
 }
 
 // Bytes is what the heap grows by, and at most 25 bytes an id.
 func TestTableBytesAreTrueAndFew(t *testing.T) {
-	heap := func() int64 {
-		var m runtime.MemStats
-		runtime.GC()
-		runtime.ReadMemStats(&m)
-		return int64(m.HeapAlloc)
-	}
 	r := rand.New(rand.NewPCG(3, 4))
-	before := heap()
+	before := heapBytes()
 	var tab table
 	for next := 50_000; next <= 400_000; next = next * 5 / 4 {
 		for tab.len < next {
 			h := randomHash(r)
 			tab.put(&h, 1)
 		}
-		grown := heap() - before
+		grown := heapBytes() - before
 		if diff := float64(grown-tab.bytes) / float64(tab.bytes); diff > 0.03 || diff < -0.03 {
 			t.Errorf("%d ids: heap grew by %d, the table says %d", tab.len, grown, tab.bytes)
 		}

@@ -27,6 +27,8 @@ const (
 	idBytes = 22
 	// comingIDBytes is more than that: most are put where little is, and that gets room for some.
 	comingIDBytes = 32
+	// maxIDBytes of a table that takes more room than it needs.
+	maxIDBytes = 25
 	// demotedBytes is what demoting an id gives.
 	demotedBytes = idBytes - summaryIDBytes
 	// fewIDs are not worth a summary.
@@ -98,12 +100,17 @@ func (ix *Index) roomForSummary(ids int64) bool {
 // the summary, if that fits.
 func (ix *Index) fold(u *unit, p *part, ids idseg.Entries) bool {
 	covered, n := u.covered.has(p.slot), int64(ids.Len())
+	// The tenant has in the bucket what its share of this part lets expect.
+	expected := int64(float64(n) / float64(p.at.IDs) * float64(p.b.ids))
 	ix.pages.touch(&u.page)
 	switch {
 	case covered && u.summary.ids == 0:
 		return true
 	case ix.keeps(u, n) || covered && ix.fits(u, n*idBytes):
 		had := u.table.len
+		if u.table.len == 0 && n > fewIDs && ix.keeps(u, expected) {
+			u.table = presized(int(expected))
+		}
 		for i := range ids.Len() {
 			id, payload := ids.At(i)
 			u.table.put(&id, payload)
@@ -113,17 +120,19 @@ func (ix *Index) fold(u *unit, p *part, ids idseg.Entries) bool {
 	case covered:
 		return true
 	case ix.fitsSummary(u, n):
-		// The tenant has in the bucket what its share of this part lets expect.
-		expected := int(float64(n) / float64(p.at.IDs) * float64(p.b.ids))
 		for i := range ids.Len() {
 			id, _ := ids.At(i)
 			ix.hashes = append(ix.hashes, leading(&id))
 		}
-		ix.summarize(u, expected)
+		ix.summarize(u, int(expected))
 	default:
 		return false
 	}
-	ix.cover(u, p.slot)
+	u.covered.set(p.slot)
+	if u.covered.n == p.b.live && u.table.bytes > maxIDBytes*int64(u.table.len) {
+		u.table.trim() // less came than was expected
+	}
+	ix.recharge(u)
 	return true
 }
 
